@@ -1,8 +1,7 @@
-"""LongMemEval: its questions as they are published, and what is measured of the answers.
+"""LongMemEval: reading its published questions, and scoring answers.
 
-A question has a file of its own, named ``SESSIONS_ID.json``, with its haystack of dated sessions. Questions
-whose id has an even SHA-256 are the development half, on which anything may be tuned; the others are kept
-aside.
+Each question has a file named ``SESSIONS_ID.json``, with its haystack of dated sessions. Questions whose id
+has an even SHA-256 are the development half, which may be used for tuning; the other half is held out.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from keepstone.text.tokenizer import STOP_WORDS
 
 Half = Literal["development", "kept"]
 MIN_SESSIONS = 30
-"""Files with fewer sessions are of the variant with evidence only."""
+"""Minimum number of sessions in a file of the variant S; smaller files have only the evidence."""
 _WORD = re.compile(r"\w+")
 
 
@@ -39,7 +38,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its haystack, and what it takes to answer it."""
+    """A question with its haystack, its answer and the evidence."""
 
     id: str
     type: str
@@ -48,17 +47,17 @@ class Question:
     now: datetime
     turns: tuple[Turn, ...]
     evidence: frozenset[str]
-    """The sessions with the answer; of a question without an answer those that nearly have one."""
+    """The sessions with the answer or, for an unanswerable question, sessions that nearly have one."""
 
     @property
     def has_answer(self) -> bool:
-        """Whether the haystack answers it; the others are to be abstained from."""
+        """Whether the haystack has the answer. If not, a system should abstain."""
         return not self.id.endswith("_abs")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a system: ids of turns, best first, and optionally its confidence and its context."""
+    """A system's answer: ids of turns, the best first, and optionally its confidence and its context."""
 
     turns: Sequence[str]
     seconds: float
@@ -72,7 +71,7 @@ def half_of(question_id: str) -> Half:
 
 
 def question_files(folder: Path, half: Half) -> list[Path]:
-    """Return the files of a half, by the questions' ids.
+    """Return the files of a half, ordered by the questions' ids.
 
     Raises:
         ValueError: The folder has no question of the variant S.
@@ -90,7 +89,7 @@ def question_files(folder: Path, half: Half) -> list[Path]:
 
 
 def digest_of(paths: Iterable[Path]) -> str:
-    """Return a digest of the files' names and bytes, to say what was measured on."""
+    """Return a digest of the files' names and bytes, which identifies the data that was measured."""
     total = hashlib.sha256()
     for path in paths:
         total.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
@@ -98,7 +97,7 @@ def digest_of(paths: Iterable[Path]) -> str:
 
 
 def read(path: Path) -> Question:
-    """Return the question of a file."""
+    """Read a question from its file."""
     raw = json.loads(path.read_text(encoding="utf-8"))
     return Question(
         id=raw["question_id"],
@@ -128,7 +127,7 @@ def _time(text: str) -> datetime:
 
 @dataclass
 class Scores:
-    """The figures of a set of questions."""
+    """The scores of a set of questions."""
 
     any_at_5: list[bool]
     any_at_10: list[bool]
@@ -141,11 +140,11 @@ class Scores:
 
     @classmethod
     def none(cls) -> Scores:
-        """Return the scores of no question."""
+        """Return empty scores."""
         return cls([], [], [], [], [], [], [], [])
 
     def add(self, question: Question, answer: Answer) -> None:
-        """Score one answer. Of a question without an answer only the confidence and the time count."""
+        """Score one answer. If the question has no answer, only the confidence and the time count."""
         self.seconds.append(answer.seconds)
         if answer.confidence is not None:
             self.confidence.append((question.has_answer, answer.confidence))
@@ -165,7 +164,7 @@ class Scores:
             self.words.append(len(wanted & _words(answer.context)) / len(wanted))
 
     def row(self) -> dict[str, float | None]:
-        """Return the figures: shares and means, and milliseconds."""
+        """Return the figures: shares, means, and milliseconds."""
         times = sorted(1000 * second for second in self.seconds)
         return {
             "questions": len(self.seconds),
@@ -190,7 +189,7 @@ def _words(text: str) -> set[str]:
 
 
 def auroc(judged: Sequence[tuple[bool, float]]) -> float | None:
-    """Return how often a question with an answer has the higher confidence; None without both kinds."""
+    """Return the AUROC of the confidence for answerable questions; None unless there are both kinds."""
     yes = [confidence for has, confidence in judged if has]
     no = [confidence for has, confidence in judged if not has]
     if not yes or not no:
@@ -200,7 +199,7 @@ def auroc(judged: Sequence[tuple[bool, float]]) -> float | None:
 
 
 def measured(questions: Iterable[Question], answer: Callable[[Question], Answer]) -> dict[str, Scores]:
-    """Ask all questions and return the scores of all, and of each type."""
+    """Ask all questions; return the scores over all questions and for each type."""
     scores = {"all": Scores.none()}
     for question in questions:
         found = answer(question)
@@ -210,7 +209,7 @@ def measured(questions: Iterable[Question], answer: Callable[[Question], Answer]
 
 
 def table(scores: dict[str, Scores]) -> str:
-    """Return the figures as a Markdown table, a row for each type of question."""
+    """Return the figures as a Markdown table, with one row for each type of question."""
     rows = {name: score.row() for name, score in scores.items()}
     columns = [*rows["all"]]
     lines = ["| " + " | ".join(["type", *columns]) + " |", "|---" + "|--:" * len(columns) + "|"]

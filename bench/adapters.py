@@ -2,10 +2,10 @@
 
     python bench/adapters.py [--json]
 
-Each call of an adapter takes turns with the library's own call for the same work, on one home. The figure is
-the ratio of their processor times: 1.1 is ten percent more. What the framework itself does around the call,
-such as building its objects, is measured by the same call of an implementation that does nothing, and is
-taken off first; it is printed beside the ratio.
+Calls of an adapter alternate with the library's own calls for the same work, on one home. The figure is the
+ratio of their processor times: 1.1 is ten percent more. The framework's own work, such as building its
+objects, is measured by calling an implementation that does nothing. That time is subtracted first, and
+printed beside the ratio.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Call = Callable[[], Any]
 
 
 class Pair(NamedTuple):
-    """An adapter's call, the library's for the same work, and the framework's own part of the former."""
+    """An adapter's call, the library's call for the same work, and the framework's own part of it."""
 
     adapter: Call
     library: Call
@@ -52,7 +52,7 @@ class Pair(NamedTuple):
 
 
 class _NullStore(BaseStore):
-    """LangGraph's own work for a get: its operation and its item."""
+    """A store without work, to measure LangGraph's own work for a get: its operation and its item."""
 
     def __init__(self, item: Item) -> None:
         self._fields = {name: getattr(item, name) for name in Item.__slots__}
@@ -65,7 +65,7 @@ class _NullStore(BaseStore):
 
 
 class _NullTool(BetaAbstractMemoryTool):
-    """The SDK's own work for a command: pydantic validates it."""
+    """A tool without work, to measure the SDK's own work for a command: validation by pydantic."""
 
     def _nothing(self, command: Any) -> str:  # noqa: ARG002
         return ""
@@ -74,7 +74,7 @@ class _NullTool(BetaAbstractMemoryTool):
 
 
 class _NullRetriever(BaseRetriever):
-    """LangChain's own work for a query: callbacks, and its documents."""
+    """A retriever without work, to measure LangChain's own work for a query: callbacks and documents."""
 
     found: list[dict[str, Any]]
 
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def pairs(home: keepstone.Home) -> dict[str, Pair]:
-    """Return for each adapter its calls, each with the library's for the same work."""
+    """Return each adapter call, paired with the library's call for the same work."""
     agent, loop = home.agent("default"), asyncio.new_event_loop()
     run = loop.run_until_complete
     plain, openai = agent.session("plain"), KeepstoneSession("openai", home=home)
@@ -162,12 +162,12 @@ def pairs(home: keepstone.Home) -> dict[str, Pair]:
 
 
 async def thread(call: Callable[..., Any], *args: Any) -> Any:
-    """Run a call of the library in a thread, as its asynchronous face does."""
+    """Run a call of the library in a thread, as its asynchronous API does."""
     return await asyncio.get_running_loop().run_in_executor(None, call, *args)
 
 
 def in_turns(pair: Pair) -> dict[str, float]:
-    """Run the calls in turns; return the lower quartile of each, in microseconds, and the ratio."""
+    """Run the calls alternately; return the lower quartile of each, in microseconds, and the ratio."""
     calls: Sequence[Call] = [call for call in pair if call is not None]
     times: list[list[float]] = [[] for _ in calls]
     for turn in range(ROUNDS):

@@ -1,8 +1,9 @@
-"""Requests per second and loop lag of a web service: 50 requests at a time, each add, context, recall, count.
+"""Requests per second and event loop lag of a web service with 50 concurrent requests.
 
     python -m bench.async_requests [--requests 50] [--rounds 5] [--users 10] [--embedder none]
 
-Each round starts all requests at once. The lag is how late a sleep of 5 ms wakes in the same event loop.
+Each request is an add, a context, a recall and a count. Each round starts all requests at once. The lag is
+the delay with which a sleep of 5 ms wakes up in the same event loop.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from keepstone import AsyncHome
 
 _TICK = 0.005
 _KNOWN = 40
-"""Entries that each user has before the first round."""
+"""Number of entries of each user before the first round."""
 
 
 async def request(home: AsyncHome, number: int, users: int) -> None:
@@ -32,7 +33,7 @@ async def request(home: AsyncHome, number: int, users: int) -> None:
 
 
 async def lags(found: list[float]) -> None:
-    """Note how late a sleep wakes, until cancelled."""
+    """Record how late a sleep wakes up, until cancelled."""
     while True:
         began = time.perf_counter()
         await asyncio.sleep(_TICK)

@@ -1,9 +1,9 @@
-"""Cost of awaiting: calls of ``AsyncAgent`` beside the same calls of ``Agent``.
+"""Overhead of awaiting: calls of ``AsyncAgent`` compared with the same calls of ``Agent``.
 
     python bench/asynchronous.py [--json]
 
-100 tasks make 50 calls each. The same number of calls is made one after another without asyncio, in turns
-with the awaited ones, so that a busy machine slows both. The overhead is the difference a call.
+100 tasks make 50 calls each. Rounds with the same number of sequential calls without asyncio alternate with
+these, so that a busy machine slows both. The overhead is the difference per call.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 async def measure(folder: str) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Return wall-clock and processor milliseconds a call, of each round, blocking and awaited."""
+    """Return wall-clock and processor milliseconds per call for each round, blocking and awaited."""
     async with keepstone.aopen(folder, embedder="none", durability="os") as home:
         agent = home.agent("coder")
         entry = await agent.session("s").add("note", text="Use pnpm")

@@ -35,7 +35,7 @@ def text(number: int) -> str:
 
 
 def times_ms(call: Callable[[int], object]) -> tuple[float, float]:
-    """Return the median and the 95th of 100 of what a call takes, in milliseconds."""
+    """Return the median and the 95th percentile of a call's time, in milliseconds."""
     took = []
     for number in range(RUNS):
         start = time.perf_counter()
@@ -92,7 +92,7 @@ class Recorder:
 
 
 def shared(one: bytes, other: bytes) -> float:
-    """Return which share of a prompt is what the one before began with."""
+    """Return the share of a prompt that is a common prefix with the previous prompt."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return sum(1 for _ in same) / len(other)
 

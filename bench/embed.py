@@ -1,9 +1,9 @@
-"""Figures of the local model: time and processor time with our threads and with OpenBLAS's own.
+"""Figures of the local model: time and processor time with keepstone's threads and with OpenBLAS's.
 
     python bench/embed.py
 
-Each line is one call, both ways in turn; the ratio is that of OpenBLAS's own threads to ours.
-Needs ``keepstone model install minilm``.
+Each line is one call, run both ways alternately. The ratio is OpenBLAS's threads to keepstone's. Needs
+``keepstone model install minilm``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def took(embedder: MiniLM, texts: list[str]) -> tuple[float, float]:
-    """Return the milliseconds of a call, and those of processor time."""
+    """Return the milliseconds of wall-clock and of processor time that a call takes."""
     began, used = time.perf_counter(), time.process_time()
     embedder.embed_documents(texts)
     return 1000 * (time.perf_counter() - began), 1000 * (time.process_time() - used)

@@ -1,9 +1,9 @@
-"""The engine's figures: durable adds, bulk adds, recall by words, opening a large home, import.
+"""Figures of the engine: durable adds, bulk adds, recall by words, opening a large home, import.
 
     python bench/engine.py [--json]
 
-Each figure is a ratio to, or is shown beside, something measured in the same run, because machines differ
-and drift: a durable add is compared with a bare write and fdatasync of the same bytes on the same disk.
+A durable add is given as a ratio to a bare write and fdatasync of the same bytes on the same disk, measured
+in the same run, because machines differ and drift.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
 def sentences(seed: int) -> Iterator[str]:
     """Yield sentences of 25 words whose frequencies fall off as in natural language (Zipf).
 
-    As there, the commonest words are those that mean little, which a recall leaves out of its query.
+    As in natural language, the most frequent words are stop words, which a recall leaves out of its query.
     """
     chance = random.Random(seed)
     words = sorted(STOP_WORDS)
@@ -57,7 +57,7 @@ def sentences(seed: int) -> Iterator[str]:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Give a new folder on the disk that temporary files lie on."""
+    """Create a temporary folder, which is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="keepstone-bench-") as name:
         yield Path(name)
 
@@ -70,7 +70,7 @@ def took(act: Callable[[], object]) -> float:
 
 
 def add_ratio() -> float:
-    """A durable add, index included, in times of a bare write and fdatasync of the same bytes."""
+    """Return the ratio of a durable add, with its indexing, to a bare write and fdatasync of its bytes."""
     return statistics.median(_add_ratio(seed) for seed in range(RUNS))
 
 
@@ -94,7 +94,7 @@ def _add_ratio(seed: int) -> float:
 
 
 def bulk_rate() -> float:
-    """Entries a second through add_many, 1,000 at a time."""
+    """Return the entries per second through ``add_many``, 1,000 at a time."""
     with folder() as root, keepstone.open(root, embedder="none") as home:
         session = home.agent("bench").session("s")
         texts = sentences(1)
@@ -104,7 +104,7 @@ def bulk_rate() -> float:
 
 
 def recall_by_words() -> float:
-    """Milliseconds of a recall among 10,000 entries in 100 sessions, eight words a question."""
+    """Return the milliseconds of a recall with eight words among 10,000 entries in 100 sessions."""
     with folder() as root, keepstone.open(root, embedder="none") as home:
         agent = home.agent("bench")
         texts = sentences(2)
@@ -117,7 +117,7 @@ def recall_by_words() -> float:
 
 
 def opening() -> float:
-    """Seconds to open a home of 10,000 sessions in a new process and list them."""
+    """Return the seconds to open a home of 10,000 sessions in a new process and list them."""
     with folder() as root:
         with keepstone.open(root, durability="os", embedder="none") as home:
             agent = home.agent("bench")
@@ -133,7 +133,7 @@ def opening() -> float:
 
 
 def importing() -> float:
-    """Milliseconds that ``import keepstone`` takes in a new process."""
+    """Return the milliseconds that ``import keepstone`` takes in a new process."""
     script = "import time; began = time.perf_counter(); import keepstone; print(time.perf_counter() - began)"
     return 1000 * statistics.median(float(_python(script)) for _ in range(RUNS))
 

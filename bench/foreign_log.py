@@ -1,11 +1,11 @@
-"""Waits of others while a long log of another program is indexed, and the memory for it.
+"""Latency of other calls while a long log from another program is indexed, and the memory for it.
 
     python bench/foreign_log.py [MEGABYTES] [--sync]
 
-The log lies in a session of its own. The process that takes it in asks for everything all the while, and adds
-to another session; a second process does the same. The questions let the background take the log in; with
-``--sync`` a thread calls ``home.sync`` as well. The longest time of each call is given also in times of its
-median once all is taken in. Then the session is read whole, and counted.
+The log is in a separate session. During the indexing, the indexing process continuously recalls, reads, and
+adds to another session; a second process does the same. The queries start the background indexing; with
+``--sync`` a thread also calls ``home.sync``. The longest time of each call is also given as a multiple of its
+median after the indexing. Finally the whole session is read and counted.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ import keepstone
 AGENT, LONG, OTHER = "bench", "long", "other"
 TEXTS = 5_000
 _PAUSE = 0.05
-"""Seconds between two rounds of questions."""
+"""Seconds between two rounds of calls."""
 _QUIET = 30
-"""Rounds of questions once all is taken in."""
+"""Number of rounds of calls after the indexing."""
 
 context = get_context("spawn")
 
 Waits = dict[str, list[float]]
-"""By the name of a call, the seconds that each of them took."""
+"""The times of each kind of call, in seconds, by the call's name."""
 
 
 def main() -> None:
@@ -53,8 +53,8 @@ def main() -> None:
 
 
 def report(root: Path, size: int, *, sync: bool) -> None:
-    """Print how long the log takes, what others wait for, and what memory that takes."""
-    import_module("numpy")  # A recall in a large agent loads it, once.
+    """Print the time and memory of the indexing, and the latency of other calls."""
+    import_module("numpy")  # Otherwise the first recall in a large agent would load it.
     with keepstone.open(root, embedder="none") as home:
         agent = home.agent(AGENT)
         agent.session(OTHER).add("note", text="the first walnut")
@@ -104,7 +104,7 @@ def report(root: Path, size: int, *, sync: bool) -> None:
 
 
 def write(root: Path, size: int) -> int:
-    """Write the long log as another program would; return its lines."""
+    """Write the long log as another program would; return the number of its lines."""
     texts = list(islice(sentences(1), TEXTS))
     line = (
         '{{"id":"f{0}","ts":"2026-01-11T14:31:00.{0:06}Z","type":"message",'
@@ -119,11 +119,11 @@ def write(root: Path, size: int) -> int:
 
 
 def ask(agent: keepstone.Agent, waits: Waits) -> keepstone.Hits:
-    """Recall, read and add beside the long log; keep the time of each."""
+    """Recall, read and add during the indexing; record the time of each call."""
 
     def timed(name: str, call: Callable[[], object]) -> None:
         began = time.perf_counter()
-        with suppress(keepstone.LockTimeoutError):  # Its time counts.
+        with suppress(keepstone.LockTimeoutError):  # The time still counts.
             call()
         waits.setdefault(name, []).append(time.perf_counter() - began)
 
@@ -140,7 +140,7 @@ def ask(agent: keepstone.Agent, waits: Waits) -> keepstone.Hits:
 
 @contextmanager
 def other_process(root: Path) -> Iterator[Callable[[], tuple[Waits, Waits]]]:
-    """Let another process ask and add all the while; yields a function for its times, then and after it."""
+    """Run another process that queries and adds; yield a function that ends it and returns its times."""
     here, there = context.Pipe()
     process = context.Process(target=beside, args=(str(root), there))
     process.start()
@@ -158,7 +158,7 @@ def other_process(root: Path) -> Iterator[Callable[[], tuple[Waits, Waits]]]:
 
 
 def beside(root: str, there: Connection) -> None:
-    """Ask until told to end; answer with the times of each call until then, and of some rounds after it."""
+    """Query and add until signalled; send the times of the calls until then, and of some later rounds."""
     waits: Waits = {}
     usual: Waits = {}
     import_module("numpy")
@@ -186,7 +186,7 @@ def memory(name: str) -> float:
 
 
 def reset_peak() -> float:
-    """Let the highest memory count from now on; return the memory of now."""
+    """Reset the peak memory of the process, and return its current memory."""
     Path("/proc/self/clear_refs").write_text("5")
     return memory("VmRSS")
 

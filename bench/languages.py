@@ -1,10 +1,10 @@
-"""Recall in nine languages, of questions in other words than their facts.
+"""Recall in nine languages, with questions in other words than their facts.
 
     python bench/languages.py [EMBEDDER ...]
 
-Each language has a home with eight facts among sixteen others (tests/quality/languages.py). Prints, for each
-embedder (none, static, minilm and e5 unless named), how many of the eight questions of each language have
-their fact as the first hit, among three, and among ten.
+Each language has a home with eight facts among sixteen other entries (tests/quality/languages.py). For each
+embedder (default: none, static, minilm and e5) the script prints how many of the eight questions of each
+language have their fact as the first hit, among the first three, and among the first ten.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import keepstone
 from keepstone.model import Scope
 
 STEMMED = ("de", "fr", "es")
-"""Languages that have to be named, as their script is the one of English."""
+"""Languages that must be passed to ``keepstone.open``, as they share the script of English."""
 PLACES = (1, 3, 10)
 
 

@@ -1,9 +1,9 @@
-"""The longest that a durable add waits while 16 processes write to one session.
+"""Longest wait of a durable add while 16 processes write to one session.
 
     python bench/lock_wait.py [--json]
 
-Each process opens the home for itself and adds as fast as it can. The figure is the longest time that one add
-took in any of them, its own write and sync included.
+Each process opens the home and adds as fast as it can. The figure is the longest time of one add in any
+process, including its write and sync.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def measure(folder: str) -> list[float]:
-    """Return how long each add took, the shortest first."""
+    """Return the time of each add, the shortest first."""
     context = get_context("spawn")
     start = context.Barrier(PROCESSES)
     results = context.SimpleQueue()

@@ -2,8 +2,9 @@
 
     python bench/long_log.py [SIZE ...]
 
-Another process adds to the same session all the while; its longest add tells how long the lock was held. The
-search before and after a change is the same: the first of ten and their median, in processor time.
+Another process continuously adds to the same session; its longest add shows how long the lock was held. The
+same search is run ten times before and after a change; the first time and the median are printed, in
+processor time.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def main() -> None:
 
 
 def report(root: Path, size: int) -> None:
-    """Print what each change costs, and how long an add of another process waits at most beside it."""
+    """Print the cost of each change, and the longest add of another process during it."""
     with keepstone.open(root, durability="os", embedder="none") as home:
         agent = home.agent("bench")
         session = agent.session(SESSION)
@@ -69,7 +70,7 @@ def report(root: Path, size: int) -> None:
 
 
 def search(agent: keepstone.Agent, question: str, name: str) -> None:
-    """Print the first of ten equal searches, and their median."""
+    """Print the time of the first of ten equal searches, and the median."""
     took = []
     for _ in range(10):
         began = time.process_time()
@@ -79,7 +80,7 @@ def search(agent: keepstone.Agent, question: str, name: str) -> None:
 
 
 def line(name: str, change: Callable[[], object], waits: Callable[[], float]) -> None:
-    """Print what a change takes, and the longest add of the other process beside it."""
+    """Print the time of a change, and the longest add of the other process during it."""
     waits()
     began, used = time.perf_counter(), time.process_time()
     change()
@@ -89,7 +90,7 @@ def line(name: str, change: Callable[[], object], waits: Callable[[], float]) ->
 
 @contextmanager
 def other_writer(root: Path) -> Iterator[Callable[[], float]]:
-    """Let another process add every few milliseconds; yields a function for its longest add since."""
+    """Run another process that adds every few milliseconds; yield a function for its longest recent add."""
     here, there = context.Pipe()
     process = context.Process(target=add, args=(str(root), there))
     process.start()
@@ -108,7 +109,7 @@ def other_writer(root: Path) -> Iterator[Callable[[], float]]:
 
 
 def add(root: str, there: Connection) -> None:
-    """Add until told to end; answer with the longest time that an add took since the last answer."""
+    """Add until told to stop; on request, send the longest time of an add since the last request."""
     longest = 0.0
     with keepstone.open(root, embedder="none") as home:
         session = home.agent("bench").session(SESSION)

@@ -1,11 +1,11 @@
-"""Retrieval on LongMemEval S: sessions and turns found, abstention, and what of the answer is in a context.
+"""Retrieval on LongMemEval S: sessions and turns found, abstention, and answers in the context.
 
 python bench/longmemeval.py FOLDER                          # words alone, on the development half
 python bench/longmemeval.py FOLDER --embedder minilm --questions 40 --cache VECTORS
 python bench/longmemeval.py FOLDER --half kept              # at the end, once
 
-FOLDER holds the public data, outside of this repository: docs/comparison.md says where it comes from. Each
-question has a home of its own, with one entry a turn and the turns' times. No model judges anything.
+FOLDER holds the public data, outside of this repository; docs/comparison.md names its source. Each question
+gets a separate home, with one entry for each turn and the turns' times. No model is used as a judge.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from keepstone.embed.e5 import E5
 from keepstone.embed.minilm import MiniLM
 
 LIMIT = 50
-"""Turns that are asked for: enough for ten sessions in nearly all cases."""
+"""Maximum number of turns to find, which covers ten sessions in nearly all cases."""
 BUDGET = 2000
-"""Tokens of the context."""
+"""Maximum size of the context, in tokens."""
 
 
 def embedder_of(name: str, cache: Path | None) -> str | CachedModel:
-    """Return what a home is opened with: a name, or a model whose vectors are kept in a folder."""
+    """Return the embedder for a home: a name, or a model whose vectors are cached in a folder."""
     if cache is None or name == "none":
         return name
     cache.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def embedder_of(name: str, cache: Path | None) -> str | CachedModel:
 
 
 def answered(question: Question, embedder: str | CachedModel) -> Answer:
-    """Load a question's haystack into a home of its own, and ask."""
+    """Load a question's haystack into a new home, and ask the question."""
     if isinstance(embedder, CachedModel):
         embedder.prepare(question.id, (turn.text for turn in question.turns), question.text)
 
@@ -77,7 +77,7 @@ def answered(question: Question, embedder: str | CachedModel) -> Answer:
 
 
 def below(row: dict[str, float | None], floors: list[str]) -> list[str]:
-    """Return a line for each floor, ``FIGURE=VALUE``, that the figures miss."""
+    """Return a message for each floor, given as ``FIGURE=VALUE``, that the figures miss."""
     wanted = {name: float(value) for name, _, value in (floor.partition("=") for floor in floors)}
     return [
         f"{name} is {row[name]}, and must be {least} at least"
@@ -87,7 +87,7 @@ def below(row: dict[str, float | None], floors: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Print the figures, and end with status 1 below a floor."""
+    """Print the figures; exit with status 1 if one is below its floor."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

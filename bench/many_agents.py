@@ -1,9 +1,9 @@
-"""Durable adds a second to many agents of one home, each in turn.
+"""Adds per second to many agents of one home, in turn.
 
     python bench/many_agents.py [AGENTS ...]
 
-Every agent gets one add to a session of its own, then the next one, round after round; the first round, which
-makes the agents, is not counted. ``durability`` is "os", so that the disk's sync does not hide the rest.
+In each round every agent gets one add to its session. The first round, which creates the agents, is not
+counted. ``durability`` is "os", so that syncs of the disk do not hide the other costs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import keepstone
 
 AGENTS = (50, 80, 200, 1_000)
 ADDS = 3_000
-"""Adds that are counted, at least one round of all agents."""
+"""Number of adds that are counted; at least one round of all agents."""
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def measure(agents: int) -> tuple[float, float]:
-    """Return how many adds were made in a second, and in a second of processor time."""
+    """Return the adds per second, and per second of processor time."""
     rounds = max(1, ADDS // agents)
     with folder() as root, keepstone.open(root, durability="os", embedder="none") as home:
         add_to_all(home, agents)

@@ -1,9 +1,9 @@
-"""Cost of many sessions: looking for changes, the first add to a new session, and a context.
+"""Cost of many sessions: checking for changes, the first add to a new session, and a context.
 
     python bench/many_sessions.py [SESSIONS ...]
 
-A recall looks for changes of other programs every half second. Its own time is compared with that of a recall
-that does not look; a first look of a process, which reads the folder, is printed as well.
+A recall checks for changes by other programs every half second. The time of a recall that checks is compared
+with one that does not. The first check of a process, which reads the folder, is printed as well.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def fill(root: Path, count: int) -> None:
 
 
 def report(agent: keepstone.Agent, count: int) -> None:
-    """Print what each kind of call takes."""
+    """Print the time of each kind of call."""
     fresh, agent_logs.FRESH = agent_logs.FRESH, 0.0
     line("a recall that looks", count, of([lambda: agent.recall("pecan")] * RUNS))
     agent_logs.FRESH = 1e9
@@ -76,7 +76,7 @@ def line(name: str, count: int, seconds: float) -> None:
 
 
 def of(calls: Iterable[Callable[[], object]]) -> float:
-    """Return the median of the calls in seconds of processor time."""
+    """Return the median processor time of the calls, in seconds."""
     took = []
     for call in calls:
         began = time.process_time()

@@ -1,10 +1,10 @@
-"""The MCP server over stdio: start to the first answer, a search against recall, and memory at rest.
+"""The MCP server over stdio: start to the first answer, a search against a recall, and idle memory.
 
     python bench/mcp_server.py [--json]
 
-The search of the client and the recall of the library take turns on one home of 10,000 entries; the figure is
-the difference of their medians. Wall-clock times depend on what else runs: the processor time to the first
-answer does not.
+The client's search and the library's recall alternate on one home of 10,000 entries; the figure is the
+difference of their medians. Wall-clock times depend on other load on the machine; the processor time to the
+first answer does not.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def fill(folder: str) -> None:
 
 
 def started(folder: str) -> tuple[float, float, float]:
-    """Return wall and processor milliseconds to the first answer, and megabytes when all is loaded."""
+    """Return the wall-clock and processor milliseconds to the first answer, and the megabytes once loaded."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "keepstone", "mcp", "--home", folder]
     pipe = subprocess.PIPE
@@ -98,7 +98,7 @@ def processor_seconds(process: int) -> float:
 
 
 async def searches(folder: str) -> tuple[float, float]:
-    """Return the milliseconds that a search takes more than a recall, and those of the search."""
+    """Return the median milliseconds that a search takes beyond a recall, and those of the search."""
     place = StdioServerParameters(
         command=sys.executable, args=["-m", "keepstone", "mcp", "--home", folder], env=dict(os.environ)
     )

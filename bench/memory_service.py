@@ -23,7 +23,10 @@ Vectors = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 
 def p50_ms(call: Callable[[int], object], runs: int, before: Callable[[int], object] | None = None) -> float:
-    """Return the median time of a call; what comes ``before`` each is not timed."""
+    """Return the median time of a call, in milliseconds.
+
+    ``before`` runs before each call and is not timed.
+    """
     times = []
     for number in range(runs):
         if before is not None:
@@ -35,7 +38,7 @@ def p50_ms(call: Callable[[int], object], runs: int, before: Callable[[int], obj
 
 
 def fill(home: keepstone.Home, vectors: Vectors) -> None:
-    """Write the session that is asked and nine others of its size."""
+    """Write the session to query and nine others of the same size."""
     for number in range(10):
         session = home.agent("default").session(f"s{number}")
         session.add_many(

@@ -1,4 +1,4 @@
-"""Imports, exports and merges of 100,000 entries: seconds, processor seconds, and memory of the process.
+"""Imports, exports and merges of 100,000 entries: seconds, processor seconds, and process memory.
 
 The targets are 60 s for an import, 20 s for an export, 10 s for a merge, and memory that does not grow.
 
@@ -58,7 +58,7 @@ def commit(folder: Path) -> None:
 
 
 def merge(folder: Path, entries: int) -> None:
-    """Merge two clones of one long log, both of which added, edited and deleted."""
+    """Merge two clones of a long log with adds, edits and deletions in both."""
     one, two = folder / "one", folder / "two"
     with keepstone.open(one, embedder="none", durability="os") as home:
         session = home.agent("a").session("main")

@@ -1,4 +1,4 @@
-"""Figures of notes: adding one to an AGENTS.md of 1 MB, and the prompt of a file of 5 MB.
+"""Figures of notes: adding a note to an AGENTS.md of 1 MB, and the prompt from a file of 5 MB.
 
 python bench/notes.py
 """

@@ -1,10 +1,10 @@
-"""Recalls while the vectors of many texts are still to be made.
+"""Recall latency while many entries have no vector yet.
 
     python bench/pending.py
 
-2,000 texts of 160 words are loaded, then questions are asked while the background embeds them: milliseconds
-of the clock, and of processor time of the thread that asks, which a busy machine changes less.
-Needs ``keepstone model install minilm``.
+2,000 texts of 160 words are added, then questions are asked while the background embeds the texts. Prints
+milliseconds of wall-clock time, and of processor time of the querying thread, which depends less on other
+load. Needs ``keepstone model install minilm``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SESSIONS, A_SESSION, WORDS, QUESTIONS = 20, 100, 160, 100
 
 
 def main() -> None:
-    """Load, ask, and print the figures."""
+    """Add the texts, ask the questions, and print the figures."""
     chance = random.Random(4)
     known = re.findall(r"[a-z]+", (ROOT / "docs" / "reference.md").read_text())
 

@@ -1,8 +1,8 @@
-"""A home in PostgreSQL beside SQL written by hand for the same work, on one server of its own.
+"""A home in PostgreSQL compared with handwritten SQL for the same work, on a dedicated server.
 
     python bench/postgres.py [ENTRIES]      # 100,000 unless said
 
-Ratios are of one run: this machine has the server, its clients and whatever else runs.
+Only ratios within one run are comparable: the server, its clients and other programs share the machine.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _timed(call: Callable[[], object]) -> float:
 
 
 def fill(folder: Path) -> None:
-    """Write a home of files with a vector for each entry."""
+    """Write a file-based home with a vector for each entry."""
     with keepstone.open(folder, embedder="none", durability="os") as home:
         for session in range(SESSIONS):
             home.agent("a").session(f"s{session}").add_many(
@@ -70,7 +70,7 @@ def fill(folder: Path) -> None:
 
 
 def recalls(dsn: str) -> None:
-    """Print how long recalls take beside queries of the same rows written by hand."""
+    """Print the time of recalls and of handwritten queries for the same rows."""
     vector, words = _vector(), "word40 word900 word5000"
     with keepstone.open(dsn, embedder="none") as home, psycopg.connect(dsn, autocommit=True) as hand:
         agent = home.agent("a")
@@ -99,7 +99,7 @@ def recalls(dsn: str) -> None:
 
 
 def _by_hand(dsn: str, client: int, count: int) -> None:
-    """Insert what an add does: its line and its entry, in one transaction each."""
+    """Insert the rows of adds, a line and an entry each, with one transaction for each add."""
     with psycopg.connect(dsn) as connection:
         for at in range(count):
             place = ("hand", f"s{client}", f"{at}")
@@ -119,7 +119,7 @@ def _by_hand(dsn: str, client: int, count: int) -> None:
 
 
 def adds(dsn: str) -> None:
-    """Print durable adds a second, of 1 and 8 clients, beside inserts of the same rows by hand."""
+    """Print durable adds per second with 1 and 8 clients, and handwritten inserts of the same rows."""
     count = 300
     with keepstone.open(dsn, embedder="none") as home:
 
@@ -145,7 +145,7 @@ def adds(dsn: str) -> None:
 
 
 def agents(dsn: str) -> None:
-    """Print how quickly 1,000 agents add and recall, eight at a time."""
+    """Print the time of adds and recalls of 1,000 agents, eight at a time."""
     with keepstone.open(dsn, embedder="none") as home:
 
         def use(client: int) -> None:
@@ -164,7 +164,7 @@ def agents(dsn: str) -> None:
 
 
 def check(places: dict[str, str | Path]) -> None:
-    """Print how long ``doctor(deep=True)`` takes in the database, and beside files."""
+    """Print the time of ``doctor(deep=True)`` in the database and on files."""
     took = {}
     for name, place in places.items():
         with keepstone.open(place, embedder="none") as home:

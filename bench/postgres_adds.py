@@ -1,11 +1,12 @@
-"""Durable adds to a home in PostgreSQL beside pgbench, which inserts the same rows into the same tables.
+"""Durable adds to a home in PostgreSQL compared with pgbench, which inserts the same rows.
 
     python bench/postgres_adds.py [--seconds 5] [--rounds 3]
 
-The server is one of its own on this machine, with fsync. A client is a process with a session of its own;
-``threads`` are clients of one process. pgbench runs prepared statements, one round trip each, and once more
-with all of a transaction in one pipeline. Rounds take turns; figures are medians, and ratios are of those.
-On a machine that others use, compare processor time: that of the client and of the server's processes.
+A dedicated server runs on this machine, with fsync. A client is a process that adds to a separate session;
+``threads`` are clients in one process. pgbench inserts into the same tables with prepared statements: first
+with one round trip for each statement, then with one pipeline for each transaction. Rounds alternate; figures
+are medians, and ratios are ratios of medians. On a shared machine compare processor times, which are those of
+the clients and of the server's processes.
 """
 
 from __future__ import annotations
@@ -40,14 +41,17 @@ from keepstone.store.postgres.entry_rows import Columns, columns_of
 
 CLIENTS = (1, 8)
 TEXTS = 20
-"""Different texts, each a script of pgbench, which takes one at random for each transaction."""
+"""Number of different texts.
+
+Each is a script of pgbench, which chooses one at random for each transaction.
+"""
 AGENT = "b"
 WORDS = np.array([f"word{number}" for number in range(20_000)])
 _OFTEN = 1 / (np.arange(len(WORDS)) + 5)
 
 
 def texts() -> list[str]:
-    """Return texts of 20 words as frequent as in natural language, the same ones in each process."""
+    """Return texts of 20 words with natural word frequencies, the same texts in each process."""
     rows = np.random.default_rng(7).choice(WORDS, (TEXTS, 20), p=_OFTEN / _OFTEN.sum())
     return [" ".join(row) for row in rows]
 
@@ -56,7 +60,7 @@ def texts() -> list[str]:
 
 
 class Speed(NamedTuple):
-    """Adds a second, and microseconds of processor time an add of clients and of the server."""
+    """Adds per second, and the microseconds of processor time per add of clients and of the server."""
 
     rate: float
     client: float
@@ -64,10 +68,10 @@ class Speed(NamedTuple):
 
 
 def add_for(dsn: str, session: str, seconds: float) -> tuple[float, float, int]:
-    """Add for some seconds; return adds a second, seconds of processor time, and how many adds there were."""
+    """Add for some seconds; return adds per second, seconds of processor time, and the number of adds."""
     with keepstone.open(dsn, embedder="none") as home:
         target, said = home.agent(AGENT).session(session), texts()
-        for text in said:  # Statements are prepared.
+        for text in said:  # These adds prepare the statements.
             target.add("note", text=text)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
@@ -80,10 +84,10 @@ def add_for(dsn: str, session: str, seconds: float) -> tuple[float, float, int]:
 
 
 def used_by(server: PostgresServer) -> float:
-    """Return the seconds of processor time of a server's processes, with those that have ended."""
+    """Return the seconds of processor time of a server's processes, including processes that have ended."""
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # It ended at this moment.
+        with suppress(OSError):  # The process has just ended.
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if folder.name == str(server.pid):
                 total += sum(map(int, fields[11:15]))
@@ -93,7 +97,7 @@ def used_by(server: PostgresServer) -> float:
 
 
 def processes(server: PostgresServer, dsn: str, clients: int, seconds: float) -> Speed:
-    """Return the speed of several processes together."""
+    """Return the total speed of several processes."""
     command = [sys.executable, __file__, "--client", dsn, "--seconds", str(seconds)]
     running = [
         subprocess.Popen(  # noqa: S603
@@ -115,7 +119,7 @@ def processes(server: PostgresServer, dsn: str, clients: int, seconds: float) ->
 
 
 def threads(server: PostgresServer, dsn: str, clients: int, seconds: float) -> Speed:
-    """Return the speed of several threads of one process together."""
+    """Return the total speed of several threads in one process."""
     counts = [0] * clients
     with keepstone.open(dsn, embedder="none") as home:
         said = texts()
@@ -158,7 +162,7 @@ def _literal(value: object) -> str:
 
 
 def script(record: Record, *, pipelined: bool) -> str:
-    """Return the transaction of an add: its line, its entry, its event and what its session counts."""
+    """Return the pgbench script of an add: its line, entry and event, and its session's counts."""
     columns = columns_of(entry_of(AGENT, "h", record), "en")
     raw = dump(record)[:-1]
     session, seq = "'h' || :client_id", ":seq"
@@ -212,7 +216,7 @@ def pgbench(
 
 
 def measure(seconds: float, rounds: int) -> None:
-    """Print adds a second and their ratios."""
+    """Print adds per second and their ratios."""
     with (
         running_server(fsync=True) as server,
         schema_of(server.dsn) as dsn,
@@ -238,7 +242,7 @@ def measure(seconds: float, rounds: int) -> None:
 
 
 def report(clients: int, speeds: Mapping[str, Speed]) -> None:
-    """Print speeds, and ours as shares of pgbench's: by the clock, and by all processor time."""
+    """Print speeds, and the ratios of keepstone to pgbench by wall-clock and by total processor time."""
     print(f"{clients} clients")
     for way, one in speeds.items():
         shares = [

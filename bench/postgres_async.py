@@ -1,9 +1,9 @@
-"""Recalls of 100 tasks at a time: the async face, which uses threads, beside psycopg's async pool.
+"""Recalls of 100 concurrent tasks: the async API, which uses threads, compared with psycopg's async pool.
 
     python bench/postgres_async.py [ENTRIES]      # 2,000 unless said
 
-The async pool runs the statements that a recall sends, and makes the same entries of what they bring; all
-else that a recall does is left out, so its figures are a bound that a second implementation could not reach.
+The async pool runs the statements of a recall, and builds the same entries from the rows. All other work of a
+recall is left out, so its figures are a bound that a native async implementation could not reach.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _sent(dsn: str, vector: Any) -> Queries:
 
 
 async def _measured(name: str, ask: Callable[[], Awaitable[object]]) -> None:
-    """Print latencies of tasks that all begin at once, and how long the loop stood still at most."""
+    """Print the latencies of tasks that start together, and the longest time that the loop was blocked."""
     lag = 0.0
 
     async def watch() -> None:

@@ -1,11 +1,11 @@
-"""Recall of the graph (HNSW) in PostgreSQL where a filter lets few vectors through, against exact search.
+"""Recall@10 of filtered HNSW search in PostgreSQL, compared with exact search.
 
     python bench/postgres_graph.py [VECTORS] [--questions 100]      # 100,000 unless said
 
-An agent's graph is asked about a session that has 1, 10 or 50 % of the agent's vectors. They lie around 500
-centres. Either a session has vectors of all centres, or centres of its own, which is the worst for a graph:
-most questions are then far from all that the filter lets through. Beside it the same graph without iterative
-scans, as a query by hand has it.
+An agent's graph (HNSW) is queried for a session that has 1, 10 or 50 % of the agent's vectors. The vectors
+form 500 clusters. A session has vectors of all clusters, or its own clusters, which is the worst case for a
+graph: most queries are then far from every vector that passes the filter. For comparison, the same graph is
+queried without iterative scans, as by a handwritten query.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MIDDLES = CHANCE.standard_normal((CENTRES, DIM), dtype=np.float32)
 
 
 def around(centres: object) -> Matrix:
-    """Return vectors of unit length around centres."""
+    """Return vectors of unit length around cluster centres."""
     middles = _MIDDLES[np.asarray(centres)]
     made = middles + 0.8 * CHANCE.standard_normal(middles.shape, dtype=np.float32)
     found: Matrix = made / np.linalg.norm(made, axis=1, keepdims=True)
@@ -50,7 +50,7 @@ def around(centres: object) -> Matrix:
 
 
 def centres_of(session: str, *, own: bool) -> list[int]:
-    """Return the centres around which a session's vectors lie."""
+    """Return the cluster centres of a session's vectors."""
     if not own:
         return list(range(CENTRES))
     begin = 0
@@ -63,7 +63,7 @@ def centres_of(session: str, *, own: bool) -> list[int]:
 
 
 def fill(dsn: str, vectors: int, *, own: bool) -> None:
-    """Insert vectors of all sessions in turn."""
+    """Insert vectors of all sessions in random order."""
     names = CHANCE.choice(list(SHARES), vectors, p=list(SHARES.values()))
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
@@ -82,7 +82,7 @@ def fill(dsn: str, vectors: int, *, own: bool) -> None:
 
 
 def ask(store: PostgresStore, session: str, vector: Vector, hnsw_from: int) -> tuple[set[int], float]:
-    """Return what is found, and milliseconds."""
+    """Return the keys found, and the milliseconds of the search."""
     began = time.perf_counter()
     with store.reader(AGENT) as reader:
         found = reader.similar(vector, SPACE, Scope(AGENT, (session,)), PLACES, hnsw_from)
@@ -90,27 +90,27 @@ def ask(store: PostgresStore, session: str, vector: Vector, hnsw_from: int) -> t
 
 
 def without(dsn: str, session: str, vectors: Matrix) -> list[set[int]]:
-    """Return what the graph finds without iterative scans."""
+    """Return the keys that the graph finds without iterative scans."""
     sql = (
         f"SELECT key FROM vectors WHERE agent = '{AGENT}' AND space = '{SPACE}' AND session = '{session}' "
         f"ORDER BY (embedding::vector({DIM})) <#> %s::vector({DIM}) LIMIT {PLACES}"
     )
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SET hnsw.ef_search = 200")
-        # Whatever the planner prefers, this is about the graph.
+        # Force the planner to use the graph.
         connection.execute("SET enable_seqscan = off; SET enable_sort = off")
         return [{key for (key,) in connection.execute(sql.encode(), (literal(one),))} for one in vectors]
 
 
 def measure(vectors: int, questions: int, *, own: bool) -> None:
-    """Print recall@10 and milliseconds of scopes of several sizes."""
+    """Print recall@10 and milliseconds for scopes of several sizes."""
     with (
         running_server(settings={"maintenance_work_mem": "1GB", "shared_buffers": "1GB"}) as server,
         schema_of(server.dsn) as dsn,
         closing(PostgresStore(dsn)) as store,
     ):
         fill(dsn, vectors, own=own)
-        make_graph(store._connections, AGENT, SPACE, DIM)  # noqa: SLF001  What upkeep does.
+        make_graph(store._connections, AGENT, SPACE, DIM)  # noqa: SLF001 As upkeep does.
         print(f"{vectors:,} vectors, {'centres of its own' if own else 'all centres'} a session")
         for session, share in SHARES.items():
             asked = around(CHANCE.choice(CENTRES, questions))

@@ -1,18 +1,18 @@
-"""A home of many entries in PostgreSQL: how quickly it recalls beside pgvector by hand, and what it costs.
+"""A home of many entries in PostgreSQL: recall latency compared with handwritten pgvector SQL, and its cost.
 
     python bench/postgres_scale.py [ENTRIES] [--questions 40] [--exact]      # 100,000 entries unless said
 
-An agent has 10,000 entries, another one all others, 500 to a session, each with a text of 20 words and a
-vector of 384 numbers. A block of entries is written by keepstone; the others repeat its rows in other
-sessions, with vectors of their own. Recalls take turns with SQL by hand, in three ways:
+One agent has 10,000 entries, another agent has all others, 500 in each session. Each entry has a text of 20
+words and a vector of 384 numbers. A block of entries is written by keepstone; the other entries repeat its
+rows in other sessions, with different vectors. Recalls alternate with handwritten SQL, in three ways:
 
-- the same work: a connection of a pool, a transaction that names the agent to row-level security, and entries
-  with time, text and metadata, without those that are not valid now; as psycopg is used commonly;
-- the same, with all statements in one pipeline: one round trip, as a recall;
-- the statement alone, on a connection of its own, and its rows as they come.
+- the same work, as psycopg is commonly used: a pooled connection, a transaction that sets the agent for
+  row-level security, and entries with time, text and metadata, without entries that are not valid now;
+- the same, with all statements in one pipeline, which takes one round trip, as in a recall;
+- only the statement and its raw rows, on a leased connection.
 
-All send vectors in pgvector's binary format, and prepare statements. With ``--exact`` no graph (HNSW) is
-made, which takes longest.
+All three send vectors in pgvector's binary format, and prepare statements. With ``--exact`` no graph (HNSW)
+is built, which is the slowest step.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _time(at: int) -> str:
 
 
 def repeat_block(connection: psycopg.Connection[tuple[object, ...]], times: int) -> None:
-    """Repeat the rows of the agent with everything in other sessions."""
+    """Copy the rows of the large agent into other sessions."""
     for number in range(1, times + 1):
         for table, columns in (
             ("sessions", "next_seq, entries, texts, words, size"),
@@ -105,7 +105,7 @@ def repeat_block(connection: psycopg.Connection[tuple[object, ...]], times: int)
 
 
 def add_vectors(connection: psycopg.Connection[tuple[object, ...]]) -> None:
-    """Give each entry a vector of its own."""
+    """Give each entry a different random vector."""
     connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
     keys = connection.execute("SELECT agent, session, key FROM entries ORDER BY agent, key").fetchall()
     for begin in range(0, len(keys), _AT_ONCE):
@@ -124,7 +124,7 @@ def add_vectors(connection: psycopg.Connection[tuple[object, ...]]) -> None:
 
 @contextmanager
 def timed(what: str) -> Iterator[None]:
-    """Print how long something took."""
+    """Print the time that the ``with`` block takes."""
     began = time.perf_counter()
     yield
     print(f"{what}: {time.perf_counter() - began:,.0f} s", flush=True)
@@ -134,10 +134,10 @@ def timed(what: str) -> Iterator[None]:
 
 
 def p50(calls: dict[str, Callable[[int], object]], questions: int) -> dict[str, float]:
-    """Return milliseconds of calls that take turns in any order."""
+    """Return the median milliseconds of calls that run in turn, in a random order each time."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(questions + 2):
-        # The first brings pages to memory for the others, and each leaves its own in the caches.
+        # The order is random, as the first call loads pages for the others, and each call fills the caches.
         for name in CHANCE.permutation(list(calls)).tolist():
             call = calls[name]
             began = time.perf_counter()
@@ -147,7 +147,7 @@ def p50(calls: dict[str, Callable[[int], object]], questions: int) -> dict[str, 
 
 
 def by_hand(agent: str, session: str | None, *, graph: bool) -> str:
-    """Return the query that a person would write: the nearest ten, and what they say."""
+    """Return a typical handwritten query: the nearest ten entries with their lines."""
     distance = (
         f"(v.embedding::vector({DIM})) <#> %s::vector({DIM})" if graph else "v.embedding <#> %s::vector"
     )
@@ -162,7 +162,7 @@ def by_hand(agent: str, session: str | None, *, graph: bool) -> str:
 
 
 class ByHand:
-    """The ways of asking by hand."""
+    """The three ways to query with handwritten SQL."""
 
     def __init__(self, dsn: str) -> None:
         self._pool = ConnectionPool(
@@ -176,14 +176,14 @@ class ByHand:
         connection.commit()
 
     def same_work(self, agent: str, query: bytes, vector: Vector) -> list[dict[str, Any]]:
-        """Ask in a transaction of the agent."""
+        """Query in a transaction for the agent."""
         with self._pool.connection() as connection:
             connection.execute(_OF_AGENT, (agent,))
             rows = connection.execute(query, (vector,)).fetchall()
         return entries_of(rows)
 
     def pipelined(self, agent: str, query: bytes, vector: Vector) -> list[dict[str, Any]]:
-        """Ask in a transaction of the agent, in one round trip."""
+        """Query in a transaction for the agent, in one round trip."""
         with self._pool.connection() as connection, connection.pipeline():
             connection.execute(_OF_AGENT, (agent,))
             cursor = connection.execute(query, (vector,))
@@ -193,7 +193,7 @@ class ByHand:
 
     @contextmanager
     def alone(self) -> Iterator[Callable[[bytes, Vector], object]]:
-        """Lease a connection for nothing but the statement."""
+        """Lease an autocommit connection; yield a function that runs only the statement."""
         with self._pool.connection() as connection:
             connection.autocommit = True
             yield lambda query, vector: connection.execute(query, (vector,)).fetchall()
@@ -208,7 +208,7 @@ _OF_AGENT = "SELECT set_config('keepstone.agent', %s, true)"
 
 
 def entries_of(rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Return the entries of rows that are valid now."""
+    """Return the entries in rows, without entries that are not valid now."""
     now, found = datetime.now(UTC), []
     for name, distance, line in rows:
         metadata = json.loads(line)
@@ -219,7 +219,7 @@ def entries_of(rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
 
 
 def recalls(home: Home, hand: ByHand, questions: int) -> None:
-    """Print how long recalls by vectors and words take."""
+    """Print the time of recalls by vectors and words."""
     vectors = [_vector() for _ in range(questions + 2)]
     words = [" ".join(text.split()[:4]) for text in _texts(questions + 2)]
     scopes: tuple[tuple[str, str, str | None], ...] = (
@@ -255,7 +255,7 @@ def recalls(home: Home, hand: ByHand, questions: int) -> None:
 
 
 def agents_at_once(home: Home) -> None:
-    """Print how quickly many agents add and recall at once, a thread each."""
+    """Print the time of adds and recalls of many agents at once, with one thread for each agent."""
     waits: list[float] = []
     failed: list[str] = []
 
@@ -294,7 +294,7 @@ def agents_at_once(home: Home) -> None:
 
 
 def sizes(connection: psycopg.Connection[tuple[object, ...]], entries: int) -> None:
-    """Print the bytes an entry of each table and index."""
+    """Print the bytes per entry of each table and index."""
     rows = connection.execute(
         "SELECT c.relname, c.relkind::text, pg_table_size(c.oid) FROM pg_class c "
         "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'i') "
@@ -309,7 +309,7 @@ def sizes(connection: psycopg.Connection[tuple[object, ...]], entries: int) -> N
 
 
 def memory(server: PostgresServer) -> float:
-    """Return the megabytes that the server's processes have, shared ones counted once."""
+    """Return the memory of the server's processes in megabytes, counting shared memory once."""
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -318,7 +318,7 @@ def memory(server: PostgresServer) -> float:
                 rows = (folder / "smaps_rollup").read_text().splitlines()
                 total += next(int(row.split()[1]) for row in rows if row.startswith("Pss:"))
         except (OSError, StopIteration):
-            continue  # It ended at this moment.
+            continue  # The process has just ended.
     return total / 1024
 
 
@@ -347,9 +347,9 @@ def main() -> None:
                 repeat_block(hand, times)
                 add_vectors(hand)
             if wanted.exact:
-                vector_rows.MOST_DIMENSIONS = 0  # As if a graph could not have these vectors.
+                vector_rows.MOST_DIMENSIONS = 0  # Prevents the building of a graph.
             else:
-                home.agent(ALL).recall(None, vector=_vector())  # A graph is due.
+                home.agent(ALL).recall(None, vector=_vector())  # Makes a graph due.
                 with timed(f"graph of {entries:,} vectors, maintenance_work_mem {graph_memory}"):
                     home.sync()
             with closing(ByHand(dsn)) as by:

@@ -1,11 +1,11 @@
-"""Relevance: how well it tells questions that a memory answers from those about another one.
+"""Relevance: how well it separates questions that a memory answers from questions about another memory.
 
     python bench/relevance.py [EMBEDDER ...] [--draw]
 
-Each made-up conversation of tests/quality is asked its own questions and those of the other two. Prints,
-for each embedder (none, static and minilm unless named), the area under the ROC curve of the best hit's
-relevance, and the share of own and of foreign questions with a relevant hit. ``--draw`` draws these shares
-for every floor into docs/decisions/0017-relevance.svg.
+Each made-up conversation of tests/quality is asked its own questions and those of the other two. For each
+embedder (default: none, static and minilm) the script prints the area under the ROC curve of the best hit's
+relevance, and the share of own and of foreign questions with a relevant hit. ``--draw`` draws these shares by
+floor into docs/decisions/0017-relevance.svg.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ PICTURE = ROOT / "docs/decisions/0017-relevance.svg"
 WIDTH, HEIGHT, MARGIN = 300, 180, 30
 
 Values = dict[bool, list[float]]
-"""The best relevance for each own question (True) and each foreign one (False), ascending."""
+"""The best relevance for each own question (True) and each foreign question (False), ascending."""
 
 
 def main() -> None:
-    """Measure every embedder and print a line for each; draw the shares if asked to."""
+    """Measure every embedder and print a line for each; draw the shares with ``--draw``."""
     names = [name for name in sys.argv[1:] if name != "--draw"] or ["none", "static", "minilm"]
     measured = {name: measure(name) for name in names}
     for name, values in measured.items():
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def measure(embedder: str) -> Values:
-    """Ask every conversation all questions."""
+    """Ask every conversation all questions; return the best relevance for each."""
     values: Values = {True: [], False: []}
     asked = {
         kind: [line["question"] for line in lines(CONVERSATIONS / f"{kind}.questions.ndjson")]
@@ -62,23 +62,23 @@ def measure(embedder: str) -> Values:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a file of JSON lines."""
+    """Return the objects of a JSON Lines file."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def share(values: Sequence[float], floor: float) -> float:
-    """Return which part of some values reaches a floor."""
+    """Return the share of values that reach a floor."""
     return sum(value >= floor for value in values) / len(values)
 
 
 def area(values: Values) -> float:
-    """Return how often an own question's value is above a foreign one's; ties count half."""
+    """Return the AUROC: how often an own question's value is above a foreign question's; ties count half."""
     pairs = [(own > foreign) + (own == foreign) / 2 for own in values[True] for foreign in values[False]]
     return sum(pairs) / len(pairs)
 
 
 def drawn(measured: dict[str, Values]) -> str:
-    """Return a picture with one panel an embedder: shares of questions answered, by floor."""
+    """Return a picture with one panel for each embedder: shares of questions answered, by floor."""
     panels = [panel(name, values, place) for place, (name, values) in enumerate(measured.items())]
     size = f'width="{WIDTH * len(panels)}" height="{HEIGHT + 20}"'
     return (
@@ -88,7 +88,7 @@ def drawn(measured: dict[str, Values]) -> str:
 
 
 def panel(name: str, values: Values, place: int) -> str:
-    """Return the curves of one embedder, own questions solid and foreign ones dashed."""
+    """Return the curves of one embedder, solid for own questions and dashed for foreign questions."""
     left, wide, high = place * WIDTH + MARGIN, WIDTH - 2 * MARGIN, HEIGHT - MARGIN
     floors = [step / 50 for step in range(51)]
     parts = [f'<text x="{left}" y="14">{name}: questions answered, by floor</text>\n']

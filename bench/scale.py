@@ -1,9 +1,10 @@
-"""A home of many entries, and what it costs to have it: each line is measured on that one home.
+"""Cost of a home of many entries: each line is measured on the same home.
 
     python bench/scale.py [ENTRIES] [--home FOLDER] [--json]
 
-ENTRIES is a million unless given; 100,000 takes minutes. A hundred entries go into each session, each
-with a text of 12 words and a vector of 384 numbers. Seconds are of the clock, and of the processor behind.
+ENTRIES is a million by default; 100,000 takes minutes. Each session gets a hundred entries, each with a text
+of 12 words and a vector of 384 numbers. Figures are in wall-clock time; lines that begin with "the same"
+repeat a figure in processor time.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from keepstone import Agent, Home
 A_SESSION, CENTRES = 100, 500
 QUESTIONS = 50
 FOREIGN = 40_000
-"""Lines of the log that another program wrote."""
+"""Number of lines in the log that another program writes."""
 
 Figures = dict[str, float]
 
 
 def main() -> None:
-    """Make the home, measure, and print a table or a JSON document."""
+    """Create the home, measure, and print a table or a JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("entries", type=int, nargs="?", default=1_000_000)
     parser.add_argument("--home", type=Path, help="a new folder that is kept; default: a temporary one")
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 def measure(root: Path, entries: int) -> Figures:
-    """Return all figures of a home of some entries."""
+    """Return all figures of a home with this number of entries."""
     figures: Figures = {}
     with keepstone.open(root, embedder="none") as home:
         figures |= loading(home, entries)
@@ -67,7 +68,7 @@ def measure(root: Path, entries: int) -> Figures:
 
 
 def loading(home: Home, entries: int) -> Figures:
-    """Add all entries, then wait until the background has made what queries need."""
+    """Add all entries, then wait until the background has built the structures for queries."""
     agent, texts = home.agent("scale"), sentences(1)
     began, used = time.perf_counter(), time.process_time()
     making = 0.0
@@ -94,7 +95,7 @@ def loading(home: Home, entries: int) -> Figures:
 
 
 def recalling(agent: Agent) -> Figures:
-    """Ask by vectors and words, in scopes of several sizes."""
+    """Query by vectors and words, in scopes of several sizes."""
     chance, texts = random.Random(2), sentences(3)
     names = [info.id for info in agent.sessions()]
     known = [partial(chance.choice, names) for _ in range(10)]
@@ -132,7 +133,7 @@ def changing(agent: Agent) -> Figures:
 
 
 def foreign(home: Home) -> Figures:
-    """Take in a log that another program wrote, while a reader and another session's writer go on."""
+    """Index a log that another program wrote, while a reader and another session's writer continue."""
     agent, texts = home.agent("scale"), sentences(5)
     line = (
         '{{"id":"f{0}","ts":"2026-01-11T14:31:00.{0:06}Z","type":"message",'
@@ -165,18 +166,18 @@ def foreign(home: Home) -> Figures:
 
 
 def sizes(root: Path) -> Figures:
-    """Return what lies on the disk, by its kind."""
+    """Return the sizes of the files on disk, by kind."""
     kinds = {"logs": "*.ndjson", "SQLite": "index.db*", "int8 rows": "*.int8", "graphs": "*.hnsw"}
     return {f"{kind}, MB": megabytes(root.rglob(pattern)) for kind, pattern in kinds.items()}
 
 
 def megabytes(paths: Iterator[Path]) -> float:
-    """Return the bytes of files in MB."""
+    """Return the total size of files in MB."""
     return sum(path.stat().st_size for path in paths) / 1e6
 
 
 def vectors(first: int, count: int) -> Vectors:
-    """Return vectors of unit length around 500 centres, the same ones each time."""
+    """Return vectors of unit length around 500 cluster centres, the same vectors each time."""
     chance = np.random.default_rng(first)
     made = (
         chance.normal(size=(count, DIM), scale=0.75 / DIM**0.5)
@@ -186,7 +187,7 @@ def vectors(first: int, count: int) -> Vectors:
 
 
 def vector_of(number: int) -> Vector:
-    """Return a vector to ask with."""
+    """Return a query vector."""
     return np.asarray(vectors(1_000_000_000 + number, 1)[0])
 
 
@@ -194,14 +195,14 @@ _CENTRES = np.random.default_rng(0).normal(size=(CENTRES, DIM), scale=DIM**-0.5)
 
 
 def took(act: Callable[[], object]) -> tuple[float, float]:
-    """Return the seconds of a call, and those of the processor."""
+    """Return the wall-clock seconds and the processor seconds of a call."""
     began, used = time.perf_counter(), time.process_time()
     act()
     return time.perf_counter() - began, time.process_time() - used
 
 
 def p50(act: Callable[[int], object]) -> float:
-    """Return the median milliseconds of a call with the numbers of questions."""
+    """Return the median milliseconds of a call, which is run once for each question number."""
     return 1000 * statistics.median(took(partial(act, number))[0] for number in range(QUESTIONS))
 
 

@@ -1,9 +1,10 @@
-"""Figures of the server: reads, durable adds and recalls a second, and what HTTP adds to a recall.
+"""Figures of the server: reads, durable adds and recalls per second, and the overhead of HTTP.
 
     python bench/server.py [ENTRIES]
 
-The server is a process of its own on loopback; eight clients keep one connection each. What HTTP adds
-is the median of a recall over one connection less the median of the same recalls in this process.
+The server is a separate process on the loopback interface; eight clients keep one connection each. The
+overhead of HTTP is the median of a recall over one connection minus the median of the same recall in this
+process.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 def fill(root: Path, entries: int) -> list[str]:
-    """Write the entries and return questions of eight words of one sentence."""
+    """Write the entries; return questions of eight words, each from one sentence."""
     texts = sentences(1)
     with keepstone.open(root, durability="os") as home:
         for begin in range(0, entries, SESSION):
@@ -67,7 +68,7 @@ def fill(root: Path, entries: int) -> list[str]:
 
 @contextmanager
 def serving(root: Path, *options: str) -> Iterator[tuple[int, int]]:
-    """Run the server on a free port; give the port and the id of its process."""
+    """Run the server on a free port; yield the port and the process id."""
     command = [sys.executable, "-m", "keepstone", "serve", "--home", str(root), "--port", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  Our own command.
         assert server.stdout is not None  # noqa: S101  A pipe was asked for.
@@ -81,7 +82,7 @@ def serving(root: Path, *options: str) -> Iterator[tuple[int, int]]:
 
 
 def measure(port: int, pid: int, token: str, questions: Sequence[str], entries: int) -> None:
-    """Print how many requests of each kind are answered a second, and what one costs the server."""
+    """Print the requests per second of each kind, and the server's processor time for one."""
     base = "/v1/agents/bench"
     kinds: dict[str, tuple[int, Callable[[int], bytes]]] = {
         "GET entry a second, 8 clients (at least 1,000)": (
@@ -107,7 +108,7 @@ def measure(port: int, pid: int, token: str, questions: Sequence[str], entries: 
 
 
 def busy(pid: int) -> float:
-    """Return how many seconds a process has kept a core busy; Linux tells, elsewhere it is not a number."""
+    """Return the processor seconds of a process; NaN on systems other than Linux."""
     file = Path(f"/proc/{pid}/stat")
     if not file.exists():
         return math.nan
@@ -116,7 +117,7 @@ def busy(pid: int) -> float:
 
 
 def request(method: str, path: str, token: str, body: object = None) -> bytes:
-    """Return a request as it goes over the wire."""
+    """Return the bytes of a request."""
     raw = b"" if body is None else json.dumps(body).encode()
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
@@ -131,7 +132,7 @@ async def all_clients(port: int, count: int, make: Callable[[int], bytes]) -> No
 
 
 async def client(port: int, numbers: Sequence[int], make: Callable[[int], bytes]) -> list[float]:
-    """Send requests one after the other over one connection; return how many seconds each took."""
+    """Send requests one after the other over one connection; return the seconds of each."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     seconds = []
     for number in numbers:
@@ -148,7 +149,7 @@ async def client(port: int, numbers: Sequence[int], make: Callable[[int], bytes]
 
 
 async def latencies(port: int, token: str, questions: Sequence[str]) -> list[float]:
-    """Return what each recall takes over one connection, in seconds."""
+    """Return the seconds of each recall over one connection."""
 
     def make(number: int) -> bytes:
         return request("POST", "/v1/agents/bench/recall", token, {"query": questions[number]})

@@ -1,4 +1,4 @@
-"""Figures of SessionMemory: queries of a session of 10,000 entries, cold and warm, and after an add.
+"""Figures of SessionMemory: queries of a session of 10,000 entries: cold, warm, and after an add.
 
 python bench/session_memory.py
 """
@@ -29,7 +29,7 @@ found = SessionMemory("s", sys.argv[1]).query(limit=20)
 print(time.perf_counter() - start)
 assert len(found) == 20
 """
-"""A process of its own; loading the modules is not the query's time, opening the home is."""
+"""Program of a new process that times a query, including the opening of the home but not the imports."""
 
 
 def fill(root: Path) -> Path:
@@ -60,7 +60,7 @@ def median_ms(call: Callable[[], object]) -> float:
 
 
 def cold_ms(root: Path) -> float:
-    """A new process each time, without the counts of the one before."""
+    """Return the median time of a query in a new process, with the original file each time."""
     path = root / "sessions" / "s.jsonl"
     lines, times = path.read_bytes(), []
     for _ in range(RUNS):

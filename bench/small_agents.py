@@ -1,10 +1,10 @@
-"""Disk and time that many small agents take: each has one entry of 60 bytes.
+"""Disk space and time for many small agents, each with one entry of 60 bytes.
 
     python bench/small_agents.py [AGENTS]      # 1,000 unless said
 
-First the agents are made, then all are opened again for a recall, an add and a recall. All of that is done
-with the page size that a small index has, and beside it with large pages from the beginning; the two take
-turns, a block of agents each, so that what else the machine does falls on both. ``durability`` is "os".
+First the agents are created, then all are opened again for a recall, an add and a recall. Each step is
+measured with the page size of a small index and with large pages from the beginning. The two alternate in
+blocks of agents, so that other load on the machine affects both. ``durability`` is "os".
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> None:
 def measure(
     root: Path, numbers: range, page_size: int, step: Callable[[keepstone.Agent], None]
 ) -> tuple[float, float]:
-    """Return the time and the processor time of a step for some agents, from opening to closing the home."""
+    """Return the time and processor time of a step for some agents, with opening and closing the home."""
     began, used = time.perf_counter(), time.process_time()
     with (
         mock.patch.multiple("keepstone.index.database", SMALL=page_size, MOST_SMALL=MOST[page_size]),
@@ -88,7 +88,7 @@ def measure(
 
 
 def disk(folder: Path) -> int:
-    """Return the bytes of the blocks that all below a folder takes."""
+    """Return the disk space, in bytes, of all files and folders in a folder."""
     return sum(512 * os.lstat(path).st_blocks for path in folder.rglob("*"))
 
 

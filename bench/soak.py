@@ -1,12 +1,12 @@
-"""A soak of the server: mixed requests for a long time, with flat memory, flat files and no error.
+"""Soak test of the server: mixed requests for a long time must cause no errors and no growth.
 
     python bench/soak.py [--minutes 30]
 
-Eight clients add, read, change, find, list and remove, write files and notes, and load pages, each in
-sessions of its own, which it removes again: the home stays about as large as it is after the first minute.
-Every second the server's memory, open files and threads are noted. The first half is its warming up, in which
-its cache of stems fills; what the last quarter has more than the one before is growth, in a run of
-25 minutes or more. The status is 1 if there was an error or growth.
+Eight clients add, read, change, find, list and remove entries, write files and notes, and load pages. Each
+client uses its own sessions and later removes them, so that the home stays about as large as after the first
+minute. The server's memory, open files and threads are recorded every second. The first half is a warm-up, in
+which the server's cache of stems fills. Growth is the difference between the last quarter and the third; it
+is judged only in a run of 25 minutes or more. The exit status is 1 if there was an error or growth.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from keepstone.server.tokens import Tokens
 
 CLIENTS = 8
 SESSION = 60
-"""Requests of a client in one session before it removes it."""
+"""Number of requests in one session before its client removes it."""
 MAY_GROW_MB = 8.0
-"""Megabytes above which more memory counts as growth: freed pages vary by up to this."""
+"""Maximum increase of memory, in MB, that is not growth: freed pages vary by up to this."""
 MAY_GROW_FILES = 4
 TOLD_FROM = 25 * 60
-"""Seconds from which on a run tells growth from warming up."""
+"""Minimum length of a run, in seconds, to distinguish growth from the warm-up."""
 TEXTS = 2000
-"""Texts that entries are made of: words that are new for ever would fill the server's caches for as long."""
+"""Number of texts for entries. It is limited, as new words would fill the server's caches without end."""
 
 
 @dataclass
 class Seen:
-    """Measurements of the server, once a second, and of its answers."""
+    """Measurements of the server, once a second, and counts of its responses by status."""
 
     memory: list[float] = field(default_factory=list)
     files: list[int] = field(default_factory=list)
@@ -62,21 +62,21 @@ class Seen:
         self.files.append(len(list(Path(f"/proc/{pid}/fd").iterdir())))
 
     def growth(self, values: list[float] | list[int]) -> float:
-        """Return how much more the last quarter has than the one before, in medians."""
+        """Return the median of the last quarter minus the median of the third quarter."""
         half, quarter = len(values) // 2, len(values) // 4
         if not quarter:
             return 0.0
         return statistics.median(values[-quarter:]) - statistics.median(values[half : half + quarter])
 
     def is_flat(self) -> bool:
-        """Return whether neither memory nor files grew; a short run, in which caches fill, tells nothing."""
+        """Return whether neither memory nor files grew; always True for a short run, in which caches fill."""
         if len(self.memory) < TOLD_FROM:
             return True
         return self.growth(self.memory) <= MAY_GROW_MB and self.growth(self.files) <= MAY_GROW_FILES
 
 
 def main() -> None:
-    """Soak and say what came of it."""
+    """Run the soak test and print its results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=1.0)
     seen = soak(60 * parser.parse_args().minutes)
@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def soak(seconds: float) -> Seen:
-    """Serve a new home and load it for so long."""
+    """Serve a new home under load for some seconds."""
     with folder() as root:
         token, _ = Tokens(root / "home").create()
         options = ("--project", str(root), "--user-file", str(root / "user.md"))
@@ -115,7 +115,7 @@ async def _note(pid: int, seen: Seen, until: float) -> None:
 
 
 class Client:
-    """One connection, and what goes over it."""
+    """A client that sends requests over one connection."""
 
     def __init__(self, number: int, port: int, token: str, seen: Seen, texts: Iterator[str]) -> None:
         self._name = f"c{number}"
@@ -125,7 +125,7 @@ class Client:
         self._texts = texts
 
     async def run(self, until: float) -> None:
-        """Work in one session after another until the time has come."""
+        """Work in one session after another until the given time."""
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         round_ = 0
         try:
@@ -168,7 +168,7 @@ class Client:
         await self._ask("PATCH", path, {"tags": [str(self._chance.randint(1, 9))]})
 
     async def _forget(self, session: str, path: str) -> None:
-        if len(self._ids) < 2:  # One has to stay for the others.
+        if len(self._ids) < 2:  # The other requests need one entry.
             return await self._add(session, path)
         gone = self._ids.pop()
         if self._chance.random() < 0.5:
@@ -207,7 +207,7 @@ class Client:
             await self._ask("GET", "/v1/metrics")
 
     async def _ask(self, method: str, path: str, body: object = None) -> dict[str, object]:
-        """Send one request; any answer but a success is an error."""
+        """Send one request; any response other than a success is an error."""
         self._writer.write(request(method, path, self._token, body))
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
         fields = dict(line.partition(": ")[::2] for line in head.split("\r\n")[1:])

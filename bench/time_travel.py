@@ -1,4 +1,4 @@
-"""Processor time of questions about an earlier time, the first and later ones, in plain ones.
+"""Processor time of queries about an earlier time, first and repeated, relative to plain queries.
 
 python bench/time_travel.py [ENTRIES]      # 20,000 unless said
 """
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def report(name: str, plain: Callable[[], object], past: Callable[[], object]) -> None:
-    """Print what a question costs today and about the past."""
+    """Print the cost of a query about the present and about the past."""
     timed(plain)
     first = timed(past)
     pairs = [(timed(plain), timed(past)) for _ in range(ROUNDS)]
@@ -48,7 +48,7 @@ def report(name: str, plain: Callable[[], object], past: Callable[[], object]) -
 
 
 def timed(question: Callable[[], object]) -> float:
-    """Return the milliseconds of processor time that a question takes."""
+    """Return the milliseconds of processor time of a query."""
     began = time.process_time()
     question()
     return 1_000 * (time.process_time() - began)

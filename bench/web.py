@@ -1,4 +1,4 @@
-"""First paint of the pages in Chromium: 10,000 sessions, and one session of 100,000 entries.
+"""First paint of the web pages in Chromium: 10,000 sessions, and one session of 100,000 entries.
 
 Needs Chromium and the packages of the ``server`` extra; without Chromium it only prints a message.
 """
@@ -83,7 +83,7 @@ def serving(root: Path) -> Iterator[str]:
 
 
 def load(browser: Browser, url: str, sign: str) -> tuple[float, float]:
-    """Return after how many milliseconds something, and what was asked for, is there; nothing is cached."""
+    """Return the milliseconds to the first paint and to an expected element, with an empty cache."""
     context = browser.new_context()
     page = context.new_page()
     began = time.perf_counter()

@@ -1,15 +1,15 @@
-"""Figures of recall by words: among 10,000 and 100,000 entries, of all and of some.
+"""Figures of recall by words among 10,000 and 100,000 entries, in scopes of several sizes.
 
     python bench/words.py [SIZE ...]
 
-Texts are sentences whose words fall off in frequency as in natural language; sessions have 500 entries.
-A question holds eight words of one sentence, common ones among them; the last figures ask for nothing but
-the most frequent words that a recall looks for. A recall right after an add indexes the new entry first.
-The next two lines rank the same words in a session, without and with scores of all other entries.
+Texts are sentences with the word frequencies of natural language; sessions have 500 entries. A question has
+eight words of one sentence, including common words. The line "common words only" uses only the most frequent
+words that are not stop words. A recall right after an add indexes the new entry first. The next two lines
+rank common words in one session: first by scoring only that session, then all entries.
 
-The last lines are in processor time: recalls right after an update and a delete, and how many times as quick
-recalls are as the peers' plain FTS5 table of the same texts, asked in turn for any word of a question, and
-for those only that a recall looks for.
+The last lines are in processor time: recalls right after an update and a delete, and how many times faster
+recalls are than a plain FTS5 table of the same texts (bench/peers). The table is queried alternately with
+recall, for any word of the question, and for only the words that recall uses.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def fill(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
-    """Write the sessions, whose times follow one another a minute an entry."""
+    """Write the sessions; each entry is one minute later than the previous one."""
     for begin in range(0, size, SESSION):
         agent.session(f"s{begin // SESSION}").add_many(
             {
@@ -76,7 +76,7 @@ def fill(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
 
 
 def report(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
-    """Print what recalls of each kind take, those of all entries first, when nothing is remembered yet."""
+    """Print the time of each kind of recall; recalls of all entries come first, with empty caches."""
     questions = [some_of(next(texts).split()) for _ in range(QUESTIONS)]
     sessions = [session.id for session in agent.sessions()]
     ten = random.Random(4).sample(sessions, 10)
@@ -102,7 +102,7 @@ def report(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
 def report_session(
     agent: keepstone.Agent, size: int, queries: Sequence[str], sessions: Sequence[str]
 ) -> None:
-    """Print recalls in one session that score the session, and all entries, in turn."""
+    """Print the time of recalls in one session, scoring alternately only the session and all entries."""
     ways = {"common words, one session": bm25.TIMES_FEWER, "the same, all scored": sys.maxsize}
     times: dict[str, list[float]] = {name: [] for name in ways}
     for query in queries:
@@ -116,7 +116,7 @@ def report_session(
 
 
 def report_changes(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
-    """Print recalls of questions that were asked before, and the same right after a change of one entry."""
+    """Print the time of repeated questions, and of the same right after a change of one entry."""
     questions = [some_of(next(texts).split()) for _ in range(50)]
     for question in questions:
         agent.recall(question)
@@ -144,7 +144,7 @@ def report_changes(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> N
 
 
 def beside_fts5(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
-    """Print how many times as quick recalls are as a plain FTS5 table of the same texts."""
+    """Print how many times faster recalls are than a plain FTS5 table of the same texts."""
     questions = [some_of(next(texts).split()) for _ in range(100)]
     with folder() as root:
         plain = Fts5()
@@ -164,14 +164,14 @@ def beside_fts5(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None
 
 
 def used(act: Callable[[], object]) -> float:
-    """Return how many seconds of processor time a call took."""
+    """Return the seconds of processor time that a call took."""
     began = time.process_time()
     act()
     return time.process_time() - began
 
 
 def some_of(words: Sequence[str]) -> str:
-    """Return a question of eight of the words."""
+    """Return a question of eight words chosen at random."""
     return " ".join(CHANCE.sample(words, 8))
 
 
@@ -182,7 +182,7 @@ def commonest(texts: Iterator[str]) -> list[str]:
 
 
 def after_add(agent: keepstone.Agent, text: str, question: str) -> float:
-    """Return what a recall takes that follows an add."""
+    """Return the milliseconds of a recall that follows an add."""
     agent.session("s0").add("message", text=text)
     return 1000 * took(partial(agent.recall, question))
 

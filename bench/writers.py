@@ -2,9 +2,9 @@
 
     python bench/writers.py [--json]
 
-Each writer opens the home for itself and adds durably as fast as it can. The lag is the time from the return
-of a write in one process to the first read or recall in another that has it. The stranger takes the session's
-lock with ``filelock`` and appends a line; the reader asks without a pause.
+Each writer opens the home and adds durably as fast as it can. The lag is the time from the return of a write
+in one process to the first read or recall in another process that has the entry. The stranger is a program
+that takes the session's lock with ``filelock`` and appends a line. The reader queries without a pause.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import keepstone
 
 WRITERS = (1, 4, 8, 16)
 ADDS = 1600
-"""Adds of all writers together."""
+"""Total number of adds of all writers."""
 LAGS = 40
 SESSION = "s"
 
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def rates() -> Iterator[tuple[str, float]]:
-    """Yield adds a second with more and more writers, in one session and in a session each."""
+    """Yield adds per second with more and more writers, in one session and in one session each."""
     for each in (False, True):
         for writers in WRITERS:
             name = f"adds a second, {writers} writers, {'a session each' if each else 'one session'}"
@@ -51,7 +51,7 @@ def rates() -> Iterator[tuple[str, float]]:
 
 
 def rate(writers: int, *, each: bool) -> float:
-    """Return how many adds a second all writers together made."""
+    """Return the adds per second of all writers together."""
     adds = ADDS // writers
     with tempfile.TemporaryDirectory(prefix="keepstone-bench-") as folder:
         start = context.Barrier(writers + 1)
@@ -69,7 +69,7 @@ def rate(writers: int, *, each: bool) -> float:
 
 
 def add(folder: str, name: str, adds: int, start: Barrier) -> None:
-    """Add many entries between two meetings of all processes."""
+    """Add many entries between two barriers of all processes."""
     with keepstone.open(folder, embedder="none") as home:
         session = home.agent("coder").session(name)
         start.wait()
@@ -79,7 +79,7 @@ def add(folder: str, name: str, adds: int, start: Barrier) -> None:
 
 
 def lags() -> Iterator[tuple[str, float]]:
-    """Yield how long it takes until another process sees what was written."""
+    """Yield the delays until another process sees a written entry."""
     for writer, who in ((ours, "our add"), (stranger, "a stranger's line")):
         for see, what in ((is_read, "read"), (is_recalled, "recalled")):
             found = lag(writer, see)
@@ -90,7 +90,7 @@ def lags() -> Iterator[tuple[str, float]]:
 def lag(
     writer: Callable[[str, Connection[int]], None], see: Callable[[keepstone.Agent, str], bool]
 ) -> list[float]:
-    """Return after how many milliseconds each entry was seen, the shortest first."""
+    """Return the delay of each entry in milliseconds, the shortest first."""
     here, there = context.Pipe()
     with (
         tempfile.TemporaryDirectory(prefix="keepstone-bench-") as folder,
@@ -109,7 +109,7 @@ def lag(
 def one_lag(
     agent: keepstone.Agent, here: Connection[int], see: Callable[[keepstone.Agent, str], bool], number: int
 ) -> float:
-    """Let the other process write, look until it is there, and return the milliseconds between."""
+    """Have the other process write, query until the entry is seen, and return the milliseconds between."""
     here.send(number)
     while not see(agent, f"walnut{number}"):
         pass
@@ -129,7 +129,7 @@ def is_recalled(agent: keepstone.Agent, word: str) -> bool:
 
 
 def ours(folder: str, there: Connection[int]) -> None:
-    """Add what is asked for, and tell when each add had returned."""
+    """Add an entry for each number received, and send the time when the add returned."""
     with keepstone.open(folder, embedder="none") as home:
         while (number := there.recv()) >= 0:
             home.agent("coder").session(SESSION).add("note", {"content": f"walnut{number}"})
@@ -137,7 +137,7 @@ def ours(folder: str, there: Connection[int]) -> None:
 
 
 def stranger(folder: str, there: Connection[int]) -> None:
-    """Append lines as a program that knows nothing but the lock, and tell when each was written."""
+    """Append lines like a program that only uses the lock, and send the time of each write."""
     sessions = Path(folder) / "agents/coder/memory/sessions"
     while (number := there.recv()) >= 0:
         line = json.dumps({"id": f"f{number}", "type": "note", "data": {"content": f"walnut{number}"}})

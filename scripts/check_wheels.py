@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Say which extras install from wheels alone, on which systems and versions of Python.
+"""Report which extras install from wheels alone, by system and version of Python.
 
 python scripts/check_wheels.py               # every extra, everywhere
 python scripts/check_wheels.py minilm base   # some of them
 
-Asks uv to resolve each without installing anything. The status is 1 where one fails that is not in ``KNOWN``,
-or where one in ``KNOWN`` does not fail any more.
+uv resolves each case without installing anything. The exit status is 1 if a case fails that is not in
+``KNOWN``, or if a case in ``KNOWN`` no longer fails.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SYSTEMS = {
     "Alpine ARM": "aarch64-unknown-linux-musl",
     "macOS ARM": "aarch64-apple-darwin",
 }
-"""The systems by their names, as uv calls them."""
+"""uv's platform for each system."""
 
 ALPINE = ("Alpine x86-64", "Alpine ARM")
 LACKING = (
@@ -40,14 +40,14 @@ LACKING = (
     ("strands", ALPINE, PYTHONS, "watchdog, which strands-agents needs, has no wheel for musl"),
     ("strands", ("macOS ARM",), ("3.14",), "watchdog has no wheel for Python 3.14 on macOS"),
 )
-"""Failures that should not be: an extra, systems and versions of Python, and why. May only shrink."""
+"""Known failures: an extra, the systems and versions of Python, and the reason. This list may only shrink."""
 KNOWN = {
     (extra, system, python): why
     for extra, systems, pythons, why in LACKING
     for system in systems
     for python in pythons
 }
-"""The reasons of ``LACKING`` by cases."""
+"""The reason of each failing case in ``LACKING``."""
 
 Case = tuple[str, str, str]
 """An extra, a system and a version of Python."""
@@ -82,7 +82,7 @@ def failure_of(target: str, case: Case) -> str:
 
 
 def table(extras: list[str], failures: dict[Case, str]) -> str:
-    """Return a row for each extra and system, with the versions of Python that it installs on."""
+    """Return a row for each extra and system, with the result for each version of Python."""
     lines = [f"{'extra':<16} {'system':<14} {' '.join(PYTHONS)}"]
     for extra in extras:
         for system in SYSTEMS:
@@ -92,7 +92,7 @@ def table(extras: list[str], failures: dict[Case, str]) -> str:
 
 
 def verdict(failures: dict[Case, str], known: dict[Case, str]) -> list[str]:
-    """Return what is new: a case that fails and is not known, or one that is known and works."""
+    """Return unexpected results: new failures, and known failures that now install."""
     found = []
     for case, failure in failures.items():
         name = " ".join(case)

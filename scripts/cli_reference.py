@@ -40,7 +40,7 @@ What `--json` prints is described in [its contract](json.md).
 
 
 def commands() -> Iterator[tuple[str, Any, typer.Context]]:
-    """Yield each command with its full name and its context, groups before what they hold."""
+    """Yield each command with its full name and context, a group before its commands."""
     yield from _below(typer.main.get_command(app), "keepstone", None)
 
 
@@ -52,12 +52,12 @@ def _below(command: Any, name: str, parent: typer.Context | None) -> Iterator[tu
 
 
 def reference() -> str:
-    """Return the page as it should be."""
+    """Return the generated text of the page."""
     return INTRODUCTION + "".join(_section(*found) for found in commands())
 
 
 def outline() -> str:
-    """Return the module of the commands' summaries as it should be."""
+    """Return the generated source of the module with the commands' summaries."""
     made = OUTLINE_INTRODUCTION
     for module in MODULES:
         group: Any = typer.main.get_command(command_line((module,)))

@@ -35,7 +35,7 @@ SEEN = {
     "with a green dot once it runs.",
     "windsurf": f"Open Cascade, then its MCP servers, and press Refresh: {LISTED}.",
 }
-"""Where each client shows the server."""
+"""The place in each client's interface that shows the server."""
 MACOS = {
     "claude-desktop": "~/Library/Application Support/Claude/claude_desktop_config.json",
     "vscode": "~/Library/Application Support/Code/User/mcp.json",
@@ -43,7 +43,7 @@ MACOS = {
 
 
 class Machine:
-    """A new user's folder with an empty repository, in which the commands really run."""
+    """A new home directory with an empty repository, in which the commands are run."""
 
     def __init__(self, folder: Path, python: Sequence[str]) -> None:
         self.folder, self.python = folder, python
@@ -54,7 +54,7 @@ class Machine:
         self.environment |= {"HOME": str(folder), "COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1"}
 
     def run(self, command: str) -> str:
-        """Return a command and what it prints, as on a terminal."""
+        """Run a command; return the command and its output as on a terminal."""
         done = subprocess.run(
             [*self.python, KEEPSTONE, *shlex.split(command)[1:]],
             cwd=self.folder / "shop",
@@ -73,7 +73,7 @@ class Machine:
 
 
 def page(client: ClientKind, python: Sequence[str] = ()) -> str:
-    """Return the page of a client as it should be, perhaps with a Python of one's own for the command."""
+    """Return the generated page of a client; ``python`` is an interpreter to run the command with."""
     with TemporaryDirectory() as folder:
         return _page(client, Machine(Path(folder).resolve(), python))
 

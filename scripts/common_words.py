@@ -1,9 +1,9 @@
-"""Make the list of common English words by which relevance weighs the words of a question.
+"""Generate the list of common English words that weights the words of a question for relevance.
 
     python scripts/common_words.py
 
-The words come from the vocabulary of BERT (uncased, Apache-2.0), which is about in the order of frequency:
-one word of each stem, without stop words. Needs ``keepstone model install minilm``.
+The words come from the vocabulary of BERT (uncased, Apache-2.0), which is roughly ordered by frequency. The
+list has one word for each stem, and no stop words. Needs ``keepstone model install minilm``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from keepstone.text.tokenizer import STOP_WORDS, stem
 
 LIST = Path(__file__).resolve().parent.parent / "src/keepstone/recall/common_words.txt"
 FIRST_WORD = 1996
-"""The number of the first whole word; before it are characters and signs."""
+"""The index of the first whole word; earlier tokens are characters and symbols."""
 STEMS = 4000
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Run the steps of the Dockerfile without a daemon: in scratch roots, with this machine's system below them.
+"""Run the steps of the Dockerfile without a daemon, in temporary root folders on this machine's system.
 
 python scripts/container.py    # builds both stages, starts the server as its user, waits until it is healthy
 
-Needs root on Linux. Each stage gets a folder as its root, in which this machine's system and its Python are
-mounted read-only; what the steps write stays in that folder, which is removed at the end. Base images are
-not fetched, so this proves the steps, and not the image.
+Needs root on Linux. Each stage gets a folder as its root, in which this machine's system and Python are
+mounted read-only. Files that the steps write stay in that folder, which is removed at the end. Base images
+are not fetched, so this tests the steps, but not the image.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parent.parent
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib64")
 KEPT = re.compile(r"(PIP|SSL|HTTPS?|https?|NO|no)_|LANG$")
-"""Variables of this machine that an install may need."""
+"""Environment variables of this machine that an installation may need."""
 ATTEMPTS, PAUSE = 60, 0.5
 
 
 class Stage:
-    """A root folder, and the settings that the steps have made so far."""
+    """A stage's root folder and current settings."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder, self.user = root, "/", "0"
@@ -46,7 +46,7 @@ class Stage:
         shutil.copytree("/etc", root / "etc", symlinks=True, ignore_dangling_symlinks=True)
 
     def run(self, command: list[str], *, user: str = "0", quiet: bool = False) -> subprocess.Popen[bytes]:
-        """Start a command in the root, in a mount namespace of its own."""
+        """Start a command in the root folder, in a separate mount namespace."""
         system = [f"/{name}" for name in SYSTEM if Path(f"/{name}").is_dir()]
         mounts = [f"mount --rbind /{name} {self.root}/{name}" for name in ("proc", "dev")]
         mounts += [
@@ -63,7 +63,7 @@ class Stage:
         )
 
     def step(self, name: str, words: str, stages: dict[str, Stage]) -> None:
-        """Carry out one instruction."""
+        """Execute one instruction."""
         match name:
             case "RUN":
                 done = self.run(["sh", "-ec", words]).wait()
@@ -90,7 +90,7 @@ class Stage:
             case "HEALTHCHECK":
                 self.health = json.loads(words[words.index("[") :])
             case "VOLUME" | "EXPOSE":
-                pass  # They say what the engine may do with the image.
+                pass  # They only inform the container engine.
             case _:
                 sys.exit(f"the Dockerfile has an instruction that this script does not know: {name}")
 
@@ -110,13 +110,13 @@ class Stage:
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
-    """Return the instructions of a Dockerfile, each with its words, without comments."""
+    """Return the instructions of a Dockerfile as names and arguments, without comments."""
     lines = re.sub(r"\\\n\s*", " ", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)).splitlines()
     return [(name, words) for name, _, words in (line.partition(" ") for line in lines) if name]
 
 
 def build(folder: Path) -> Stage:
-    """Carry out all instructions and return the last stage."""
+    """Execute all instructions and return the last stage."""
     stages: dict[str, Stage] = {}
     stage: Stage | None = None
     for name, words in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
@@ -130,7 +130,7 @@ def build(folder: Path) -> Stage:
 
 
 def serve(stage: Stage) -> None:
-    """Make a token, start the server as the image does, and wait until its health check passes."""
+    """Create a token, start the server as the image does, and wait until its health check passes."""
     if stage.run(["keepstone", "token", "create", "first"], user=stage.user).wait() != 0:
         sys.exit("no token could be made as the image's user")
     server = stage.run(stage.start, user=stage.user)

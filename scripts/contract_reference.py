@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write what docs/http.md and docs/json.md take from the code: the routes, and the codes of errors.
+"""Write the generated parts of docs/http.md and docs/json.md: the routes and the error codes.
 
 python scripts/contract_reference.py            # writes both
 python scripts/contract_reference.py --check    # says which is out of date, with status 1 if one is
@@ -34,7 +34,7 @@ WHOLE = {
     "Recall": "a [recall](json.md#a-recall)",
     "Suggestion": "the [suggestion](formats/suggestions.md)",
 }
-"""The answer in words where the names of the keys would say less, by the name of its schema."""
+"""Descriptions of responses, by schema, that replace a list of the schema's keys."""
 MEDIA = {
     "application/x-ndjson": "NDJSON",
     "application/zip": "a ZIP file",
@@ -62,7 +62,7 @@ def description() -> dict[str, Any]:
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Yield each page with its text as it should be."""
+    """Yield each page with its generated text."""
     yield HTTP, _page(HTTP, routes(description()))
     yield JSON, _page(JSON, error_rows())
 
@@ -74,7 +74,7 @@ def _page(path: Path, lines: Iterable[str]) -> str:
 
 
 def error_rows() -> Iterator[str]:
-    """Yield the lines of the table of errors: code, exit status, and what the class says of itself."""
+    """Yield the rows of the table of errors: code, exit status, and the start of the class's docstring."""
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     defined = [kind for kind in kinds if issubclass(kind, errors.KeepstoneError)]
     made = [kind.__new__(kind) for kind in defined if kind not in (errors.KeepstoneError, errors.SourceError)]
@@ -91,7 +91,7 @@ def _first_sentences(error: BaseException) -> str:
 
 
 def routes(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of the tables, one table for each tag."""
+    """Yield the lines of the tables of routes, one table for each tag."""
     by_tag: dict[str, list[str]] = {}
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
@@ -132,7 +132,7 @@ def _answer(document: Mapping[str, Any], operation: Mapping[str, Any]) -> str:
 
 
 def _resolved(document: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return the name of a schema, empty if it has none, and the schema itself."""
+    """Resolve a schema's reference; return the schema's name, or '', and the schema."""
     given = next((kind for kind in schema.get("anyOf", ()) if "$ref" in kind), schema)
     name = given.get("$ref", "").rpartition("/")[2]
     return name, document["components"]["schemas"][name] if name else given
@@ -143,7 +143,7 @@ def _keys(schema: Mapping[str, Any]) -> str:
 
 
 def main() -> int:
-    """Write the pages, or say which are out of date."""
+    """Write the pages, or report which are out of date; return the exit status."""
     status = 0
     for path, wanted in pages():
         if "--check" not in sys.argv[1:]:

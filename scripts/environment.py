@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Make .venv: install what the demo needs, and for the tests the rest.
+"""Create .venv with the packages for the demo or for the tests.
 
 python scripts/environment.py run    # the library with its model, server and chat: requirements-run.lock
 python scripts/environment.py test   # also what tests and checks need: requirements.lock
 
-The file ``.venv/keepstone.json`` says what was installed. It is written last: an environment without it was
-interrupted, and is made again. So is one whose lock has changed, so that no old package stays. This script
-runs on every Python 3, to be able to refuse an old one in plain words.
+The file ``.venv/keepstone.json`` records what was installed. It is written last: an environment without this
+file was interrupted, and is created again. An environment whose lock file has changed is also created again,
+so that no old package stays. This script runs on every Python 3, so that it can refuse an old version with a
+clear message.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ LOG = VENV / "install.log"
 OLDEST = (3, 11)
 LOCKS = {"run": ["requirements-run.lock"], "test": ["requirements-run.lock", "requirements.lock"]}
 NEEDED = {"run": 0.8, "test": 2.5}
-"""Free space that making the environment needs, in GB."""
+"""Free disk space needed to create the environment, in GB."""
 UNREACHABLE = (
     "the package index cannot be reached: check the network and 'pip config list', then run make again"
 )
@@ -35,11 +36,11 @@ TROUBLE = {
     "name resolution": UNREACHABLE,
     "do not match the hashes": "a package differs from its lock: run 'make clean', then make again",
 }
-"""Signs in pip's log, in lower case, and what to say."""
+"""Phrases in pip's log, in lower case, and the message for each."""
 
 
 def main(arguments: list) -> int:
-    """Bring the environment up to what ``arguments`` name, and return the exit status."""
+    """Create or update the environment that ``arguments`` name, and return the exit status."""
     if len(arguments) != 1 or arguments[0] not in LOCKS:
         sys.exit(__doc__)
     (wanted,) = arguments
@@ -57,7 +58,7 @@ def main(arguments: list) -> int:
         state, locks = {"root": str(ROOT)}, LOCKS[wanted]
         _make(wanted)
     elif STATE.exists():
-        STATE.unlink()  # Until all is there again, the environment counts as interrupted.
+        STATE.unlink()  # Until the installation ends, the environment counts as interrupted.
     for lock in locks:
         print(f"Installing what {lock} names into .venv (once, about a minute) ...", flush=True)
         _pip(wanted, "install", "--require-hashes", "--no-compile", "--no-deps", "--retries", "2", "-r", lock)
@@ -87,7 +88,7 @@ def _check_python() -> None:
 
 
 def _make(wanted: str) -> None:
-    """Make an empty environment in place of the one that is there."""
+    """Replace the environment by an empty one."""
     if os.path.lexists(VENV):
         shutil.rmtree(VENV)
     free = shutil.disk_usage(ROOT).free / 1e9
@@ -120,7 +121,7 @@ def _pip(wanted: str, *arguments: str) -> None:
 
 
 def _explain(wanted: str, said: str) -> None:
-    """End with one line: a known cause and its remedy, else the last error and the place of the log."""
+    """Exit with one line: a known cause and its remedy, or the last error and the path of the log."""
     for sign, remedy in TROUBLE.items():
         if sign in said.lower():
             _stop(remedy.format(needed=NEEDED[wanted], venv=VENV))
@@ -137,7 +138,7 @@ def _stop(message: str) -> None:
 def _state() -> dict:
     try:
         return json.loads(STATE.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # There is none yet, or it is damaged.
+    except (OSError, ValueError):  # The file is missing or damaged.
         return {}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw docs/figures.svg from the table in docs/figures.md: keepstone beside its rivals, as ratios.
+"""Draw docs/figures.svg from the table in docs/figures.md: ratios of keepstone to its rivals.
 
 python scripts/figures_chart.py            # draws it
 python scripts/figures_chart.py --check    # returns status 1 if it is out of date
@@ -22,24 +22,24 @@ from bench.peers.svg import OURS, THEIRS, document, rule, text  # noqa: E402  Af
 PAGE = ROOT / "docs" / "figures.md"
 CHART = ROOT / "docs" / "figures.svg"
 WIDTH, MIDDLE, DECADE, ROW = 760, 440, 90, 18
-"""Sizes in units of the drawing; a decade is a factor of ten."""
+"""Sizes in units of the drawing. ``DECADE`` is the width of a factor of ten."""
 MARKS = (0.1, 1, 10, 100)
 _NUMBER = re.compile(r"[\d,]*\.?\d+")
 
 
 class Bar(NamedTuple):
-    """One rival of one figure."""
+    """One rival's bar for one figure."""
 
     figure: str
     rival: str
     ratio: float
-    """How many times better keepstone is; below 1 it is worse."""
+    """How many times better keepstone is than the rival; below 1, keepstone is worse."""
 
 
 def bars(page: str) -> Iterator[Bar]:
     """Yield the rivals of each row of the table.
 
-    Of a range the end that is worse for keepstone counts, for it and for the rival.
+    For ranges the worst case for keepstone counts: keepstone's worst value and the rival's best.
     """
     for figure, ours, beside, better, _, _ in rows(page):
         worst, best = (max, min) if better == "less" else (min, max)
@@ -59,7 +59,7 @@ def rows(page: str) -> list[list[str]]:
 
 
 def numbers(cell: str) -> list[float]:
-    """Return the numbers of a cell: one, or the two ends of a range."""
+    """Return the numbers in a cell: one number, or the two ends of a range."""
     return [float(number.replace(",", "")) for number in _NUMBER.findall(cell)]
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write docs/llms.txt and docs/llms-full.txt, the documentation for language models, from mkdocs.yml's pages.
+"""Write docs/llms.txt and docs/llms-full.txt: the pages of mkdocs.yml for language models.
 
 python scripts/llms_txt.py            # writes both
 python scripts/llms_txt.py --check    # says whether they are up to date, with status 1 if not
 
-The first one lists the pages with a sentence about each, as llmstxt.org describes it. The second one holds
-the pages themselves, without the records of decisions and the help of every command.
+llms.txt lists the pages with one sentence about each, in the format of llmstxt.org. llms-full.txt has the
+text of the pages, without the decision records and generated references.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 UNLISTED = re.compile(r"decisions/\d")
-"""Records of decisions; their index is listed."""
+"""Decision records are not listed; their index is."""
 _NO_SUMMARY = "This page is made by"
 LEFT_OUT = ("decisions/", "cli.md", "reference.md", "figures.md")
-"""Pages that the full text leaves out: records, and what a program makes from docstrings."""
+"""Pages that the full text leaves out: decision records, and pages that are generated or hold figures."""
 INTRODUCTION = """\
 # keepstone
 
@@ -39,14 +39,14 @@ All pages in one file: [llms-full.txt]({full}).
 
 
 class Loader(yaml.SafeLoader):
-    """Reads mkdocs.yml, whose other tags are not needed here."""
+    """A YAML loader that reads mkdocs.yml and ignores its Python tags."""
 
 
 Loader.add_multi_constructor("tag:", lambda *_: None)
 
 
 def pages(nav: list[Any], section: str = "Start") -> Iterator[tuple[str, str, str]]:
-    """Yield each page of the navigation: its section, title and path."""
+    """Yield the section, title and path of each page in the navigation."""
     for item in nav:
         if isinstance(item, str):
             yield section, "", item
@@ -70,7 +70,7 @@ def summary(text: str) -> str:
 
 
 def made() -> dict[Path, str]:
-    """Return both files as they should be."""
+    """Return the generated text of both files."""
     nav = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)["nav"]  # noqa: S506  A SafeLoader.
     site = tomllib.loads((ROOT / "owner.toml").read_text(encoding="utf-8"))["documentation"]
     full = INTRODUCTION.partition("\nInstall")[0]

@@ -1,4 +1,4 @@
-"""Take the pictures of the pages for the documentation, on the demo's home.
+"""Take screenshots of the web pages for the documentation, with the demo's home.
 
 python scripts/page_pictures.py docs
 """
@@ -33,7 +33,7 @@ _READY = (
 
 
 def take(folder: Path) -> None:
-    """Take all pictures into a folder."""
+    """Save all screenshots in a folder."""
     chromium = next(filter(None, map(shutil.which, _BROWSERS)))
     with TemporaryDirectory() as place, keepstone.open(place, embedder="none") as home:
         make(Path(place), place)

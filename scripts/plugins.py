@@ -4,7 +4,7 @@
 python scripts/plugins.py            # writes plugins/keepstone and the three marketplaces
 python scripts/plugins.py --check    # names the files that are out of date, with status 1
 
-One folder serves all three: each reads its own manifest; server, skill and version are shared.
+All three clients use one folder: each reads its own manifest; the server, skill and version are shared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FACTS = runpy.run_path(str(ROOT / "scripts" / "release_fields.py"))["facts"]
 
 
 def files() -> dict[Path, str]:
-    """Return every file below the repository as it should be."""
+    """Return the generated text of every file, by its path in the repository."""
     facts = _FACTS(ROOT)
     started = ["uvx", "--from", f"keepstone[mcp]=={facts.version}", NAME]
     manifest: dict[str, Any] = {
@@ -92,7 +92,7 @@ def _addresses(facts: Any) -> dict[str, str]:
 
 
 def _hooks(client: str, started: list[str]) -> Any:
-    """Return the hooks of a client as ``keepstone mcp install --hooks`` writes them."""
+    """Return a client's hooks in the form that ``keepstone mcp install --hooks`` writes."""
     nowhere = Path("hooks.json")
     return json.loads(with_hooks(client_of(client), nowhere, [*started, "hook"])("{}"))
 

@@ -1,4 +1,4 @@
-"""Draw the README's picture: a recall beside the file that it came from, and the file's ``git diff``.
+"""Draw the README's picture: a recall, the log file with the entries found, and the file's ``git diff``.
 
 python scripts/readme_picture.py docs/recall.svg
 """

@@ -5,7 +5,8 @@ python scripts/release_fields.py            # writes them, from pyproject.toml a
 python scripts/release_fields.py --check    # names the files that differ, with status 1
 python scripts/release_fields.py --release [v0.1.0]  # the same; refuses empty fields, and a tag that differs
 
-A field that is empty in owner.toml is absent everywhere, so that nothing names a place that does not exist.
+A field that is empty in owner.toml is left out everywhere, so that no file has an address that does not
+exist.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from tomlkit.items import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = {"repository": r"https://[^/\s]+/\S+[^/\s]", "security": r"[^@\s]+@[^@\s]+\.[^@\s]+"}
-"""Fields without which nothing is released, with their form."""
+"""Fields that a release requires, each with the pattern that it must match."""
 OPTIONAL = {"documentation": r"https://\S+/"}
 
 
 class Facts(NamedTuple):
-    """The values that the files must have."""
+    """The values to write into the files."""
 
     version: str
     repository: str
@@ -37,12 +38,12 @@ class Facts(NamedTuple):
 
     @property
     def server_name(self) -> str:
-        """The name in MCP's registry, which follows from a repository on GitHub; else empty."""
+        """The name in MCP's registry, derived from a GitHub repository; empty for any other repository."""
         on_github = re.fullmatch(r"https://github\.com/([\w.-]+)/[\w.-]+", self.repository)
         return f"io.github.{on_github[1]}/keepstone" if on_github else ""
 
     def blob(self, path: str) -> str:
-        """Return the address of a file at the newest commit; empty without a repository."""
+        """Return the address of a file on the main branch; empty without a repository."""
         return self.repository and f"{self.repository}/blob/main/{path}"
 
 
@@ -54,7 +55,7 @@ def facts(root: Path) -> Facts:
 
 
 def faults(found: Facts) -> list[str]:
-    """Return what is missing or malformed in owner.toml for a release."""
+    """Return messages about missing or malformed fields in owner.toml for a release."""
     values = {name: getattr(found, name) for name in (*REQUIRED, *OPTIONAL)}
     empty = [f"owner.toml: {name} is empty; a release needs it" for name in REQUIRED if not values[name]]
     wrong = [
@@ -104,13 +105,13 @@ def _list(*items: dict[str, str]) -> Any:
 
 
 def _fragments(found: Facts) -> list[dict[str, str]]:
-    # MCP's registry looks for this line on the package's page.
+    # MCP's registry checks that the package's page has this line.
     name = [{"text": f"\n<!-- mcp-name: {found.server_name} -->\n"}] if found.server_name else []
     return [{"path": "README.md"}, *name]
 
 
 def _substitutions(found: Facts) -> list[dict[str, str]]:
-    """Return how relative links become absolute; without a repository they are left out."""
+    """Return substitutions that make relative links absolute, or remove them if there is no repository."""
     picture, link = r"!\[([^\]]*)\]\((?!https?:)([^)]+)\)", r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)]+)\)"
     if not found.repository:
         return [
@@ -196,7 +197,7 @@ def _issue_forms(text: str, found: Facts) -> str:
 def _with(
     document: dict[str, Any], fields: dict[str, Any], after: str, managed: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return a document with fields set in their place, or inserted behind a key; unset managed ones go."""
+    """Set fields at their place, or insert them after a key; remove managed fields that have no value."""
     kept = {key: value for key, value in document.items() if key not in managed or key in fields}
     new = {key: value for key, value in fields.items() if key not in kept}
     items = list((kept | {key: fields[key] for key in fields if key in kept}).items())
@@ -218,13 +219,13 @@ PLACES: dict[str, Callable[[str, Facts], str]] = {
     "SECURITY.md": _security,
     ".github/ISSUE_TEMPLATE/config.yml": _issue_forms,
 }
-"""The files, each with the function that returns its text as it should be."""
+"""The files, each with the function that returns its updated text."""
 WITHOUT_VERSION = {"mkdocs.yml", "SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml"}
-"""Those that name the owner's fields only."""
+"""The files that contain only the owner's fields."""
 
 
 def outdated(root: Path) -> dict[Path, str]:
-    """Return the files that differ from the facts, with their text as it should be."""
+    """Return the files that differ from the facts, each with its updated text."""
     found = facts(root)
     made = {
         root / name: write((root / name).read_text(encoding="utf-8"), found) for name, write in PLACES.items()

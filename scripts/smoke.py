@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run a part of the tests in another environment than the one of development.
+"""Run a part of the tests in an environment different from the development environment.
 
 python scripts/smoke.py lowest      # the oldest Python, and the versions of requirements-lowest.lock
 python scripts/smoke.py newest      # the newest Python, and the versions of requirements.lock
@@ -7,8 +7,9 @@ python scripts/smoke.py frameworks  # the oldest Python, and the frameworks of r
 python scripts/smoke.py sources     # the oldest Python, and the tools of requirements-sources.lock
 python scripts/smoke.py hindsight   # the oldest Python, and the tool of requirements-hindsight.lock
 
-An interpreter is looked for in the usual folders, among pyenv's versions, and with ``uv python install``.
-Where the wanted one cannot be had, the nearest one is used, and the first line says so.
+The interpreter is searched for in the usual folders and among pyenv's and uv's versions, and else installed
+by ``uv python install``. If the wanted version is not available, the nearest one is used, and the first line
+of output reports it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ TESTS = """
     tests/chat/test_openai_model.py tests/chat/test_anthropic_model.py tests/tui/test_talking.py
     tests/server/test_http.py tests/server/test_running.py
 """.split()
-"""At least one file for each dependency and extra; ``test_docstrings`` imports every module."""
+"""Test files: at least one for each dependency and extra. ``test_docstrings`` imports every module."""
 
 APART = """
     tests/integrations/test_strands.py tests/integrations/test_strands_suite.py
@@ -46,16 +47,16 @@ APART = """
     tests/integrations/test_examples.py::test_programs_of_a_page_run[crewai]
     tests/integrations/test_examples.py::test_programs_of_a_page_run[strands]
 """.split()
-"""The tests of frameworks that need an older ``mcp`` than development has, or bring plugins of pytest."""
+"""Tests of frameworks that need an older ``mcp`` than development, or that install pytest plugins."""
 
 SOURCES = """
     tests/importing/test_newest_sources.py tests/importing/test_newest_services.py
     tests/importing/test_claude_mem.py tests/integrations/test_mem0.py
 """.split()
-"""Imports of what the newest releases of other memory tools write, and the adapter of mem0."""
+"""Tests of imports from the newest releases of other memory tools, and of the mem0 adapter."""
 
 HINDSIGHT = ["tests/importing/test_hindsight.py"]
-"""The import of a tool whose dependencies disagree with those of the other tools."""
+"""Tests of the import from Hindsight, whose dependencies conflict with those of the other tools."""
 
 KINDS = {
     "lowest": (OLDEST, "requirements-lowest.lock", TESTS),
@@ -69,7 +70,7 @@ Version = tuple[int, ...]
 
 
 def main(arguments: list[str]) -> int:
-    """Make the environment, run the tests in it, and return their exit status."""
+    """Create the environment, run the tests in it, and return their exit status."""
     if len(arguments) != 1 or arguments[0] not in KINDS:
         sys.exit(__doc__)
     (kind,) = arguments
@@ -91,7 +92,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _interpreter(wanted: Version) -> tuple[Version, str]:
-    """Return the version and path of the wanted Python, else of the one nearest to it."""
+    """Return the version and path of the wanted Python, or of the nearest available version."""
     found = _installed()
     if wanted not in {version[:2] for version in found}:
         subprocess.run(
@@ -105,7 +106,7 @@ def _interpreter(wanted: Version) -> tuple[Version, str]:
 
 
 def _installed() -> dict[Version, str]:
-    """Return every CPython from ``OLDEST`` on that runs here."""
+    """Return the installed CPython versions that are not older than ``OLDEST``, with their paths."""
     listed = subprocess.run(
         [sys.executable, "-m", "uv", "python", "dir"], capture_output=True, text=True, check=True
     ).stdout.strip()

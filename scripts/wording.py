@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Refuse phrases that a reader has to decode, in code, messages, tests and documentation.
+"""Refuse phrases that are hard to read, in code, messages, tests and documentation.
 
 python scripts/wording.py            # lists them with a better wording; the status is 1 if there are any
 
-Looked at are comments, strings and names of tests in Python, and whole lines of other files. A docstring
-begins with a noun or a verb: not with "What" or "Of".
+In Python, comments, strings and names of tests are checked; in other files, whole lines. A docstring must
+begin with a noun or a verb: "What" and "Of" are refused.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ PHRASES = {
     r"by now\b": "already, so far",
     r"(?:is|are) no (?:longer )?truth values?\b": "is not a Boolean",
 }
-"""What is refused, as a regular expression after the beginning of a word, with what to write instead."""
+"""Refused phrases, as regular expressions that begin at the start of a word, and better wordings."""
 FILES = ("*.py", "*.md", "*.ts", "*.js", "*.vue", "*.yml", "*.toml", "Makefile")
 LEFT_OUT = re.compile(r"docs/llms|tests/(?:quality|bench)/.*/|scripts/wording\.py|tests/test_wording\.py")
-"""Generated texts, conversations that are data, and what names the phrases themselves."""
+"""Files that are not checked: generated texts, conversations as data, and files with the phrases."""
 _REFUSED = re.compile(
     "|".join(rf"\b(?P<p{number}>{phrase})" for number, phrase in enumerate(PHRASES)), re.IGNORECASE
 )
@@ -50,9 +50,9 @@ _MAYBE_NO_NOUN = re.compile(rf'"""{_NO_NOUN.pattern}')
 
 
 def findings(path: str, text: str) -> Iterator[tuple[int, str]]:
-    """Yield what a file has of these: the line, and a remark."""
-    # Tokens and syntax trees take most of the time, and few modules have a candidate in their text at all.
-    # Names of tests are prose with spaces for their underscores.
+    """Yield a line number and a remark for each refused phrase in a file."""
+    # Modules without a candidate in their text are not tokenized, as tokens and syntax trees take most of the
+    # time. Underscores in names of tests count as spaces.
     parts: Iterable[tuple[int, str]] = enumerate(text.splitlines(), 1)
     if path.endswith(".py"):
         parts = prose(text) if _REFUSED.search(text.replace("_", " ")) else ()
@@ -77,7 +77,7 @@ def prose(text: str) -> Iterator[tuple[int, str]]:
 
 
 def docstrings(module: ast.Module, *, attributes_only: bool) -> Iterator[tuple[int, str]]:
-    """Yield the docstrings of constants and attributes, and those of modules, classes and functions."""
+    """Yield the docstrings of constants and attributes, and also of modules, classes and functions."""
     for node in ast.walk(module):
         body = getattr(node, "body", None)
         statements = body if isinstance(body, list) else []

@@ -1,4 +1,4 @@
-"""The command: measures the peers one after another and shows the figures."""
+"""The command that measures the peers one after another and shows the figures."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FIGURES = ROOT / "docs" / "figures"
 SCALES = {"10k": 10_000, "100k": 100_000, "1m": 1_000_000}
 COLD_RUNS = 3
 LARGEST = {"langgraph": 100_000}
-"""Rows beyond which a peer is not measured, because they do not fit into the memory of most machines."""
+"""Maximum number of rows for a peer that keeps all rows in memory; more do not fit on most machines."""
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure the peers and scales that the command line names."""
     wanted = _arguments()
     if wanted.markdown:
         for scale in wanted.scale:
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def show(scales: list[str]) -> None:
-    """Print the tables of some scales, how much grows between all that were measured, and draw them."""
+    """Print the tables of some scales and the growth between all measured scales; draw the charts."""
     everything = {scale: load(scale) for scale in SCALES if _file(scale).exists()}
     for scale in scales:
         report.table(scale, everything[scale])
@@ -70,7 +70,7 @@ def measure(peer: str, data: Path, size: int, timeout: float) -> dict[str, Any]:
 
 
 def load(scale: str) -> dict[str, Any]:
-    """Return what was measured before at a scale, so that one peer can be measured again."""
+    """Return the saved figures of a scale, so that a single peer can be measured again."""
     if not _file(scale).exists():
         return {"scale": scale, "rows": SCALES[scale], "peers": {}}
     results: dict[str, Any] = json.loads(_file(scale).read_text())
@@ -78,7 +78,7 @@ def load(scale: str) -> dict[str, Any]:
 
 
 def save(scale: str, results: dict[str, Any]) -> None:
-    """Write the figures of a scale, the peers in their order."""
+    """Save the figures of a scale, with the peers in the order of the table."""
     results["peers"] = {name: results["peers"][name] for name in PEERS if name in results["peers"]}
     RESULTS.mkdir(parents=True, exist_ok=True)
     _file(scale).write_text(json.dumps(_rounded(results), indent=1) + "\n")

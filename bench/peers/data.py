@@ -1,4 +1,4 @@
-"""The rows and questions that every peer gets, and their files."""
+"""The rows and questions for all peers, and their files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 DIM = 384
-"""Numbers in a vector, as MiniLM makes them."""
+"""Dimension of the vectors, that of MiniLM."""
 LIMIT = 10
-"""Hits that a question asks for."""
+"""Number of hits for a question."""
 KINDS = ("session", "ten sessions", "everything", "type + time")
 """The kinds of questions by vector."""
 
@@ -24,7 +24,7 @@ Vectors = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 @dataclass(frozen=True)
 class Rows:
-    """Consecutive rows, one list a column. Rows of a session follow one another."""
+    """Consecutive rows, with one list for each column. The rows of a session are adjacent."""
 
     vectors: Vectors
     """float32 of unit length."""
@@ -45,7 +45,7 @@ class Rows:
         return range(self.first, self.first + len(self))
 
     def part(self, begin: int, end: int) -> Rows:
-        """Return some of the rows, counted from the first of these."""
+        """Return a slice of the rows; positions count from the first of these rows."""
         return Rows(
             self.vectors[begin:end],
             self.texts[begin:end],
@@ -77,19 +77,19 @@ class Rows:
 
 @dataclass(frozen=True)
 class Scope:
-    """Which rows a question may be answered with; what is None does not matter."""
+    """Filter for the rows that may answer a question. A field that is None does not filter."""
 
     sessions: list[str] | None = None
     type: str | None = None
     since: int | None = None
-    """Rows of this second or later."""
+    """Lowest time of a row, in seconds since 1970."""
     until: int | None = None
-    """Rows before this second."""
+    """Exclusive upper bound of a row's time, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A vector, a scope, and the numbers of the rows that are nearest in truth."""
+    """A vector, a scope, and the numbers of the truly nearest rows."""
 
     kind: str
     vector: Vector
@@ -105,13 +105,13 @@ def save_rows(folder: Path, rows: Rows) -> None:
 
 
 def load_rows(folder: Path) -> Rows:
-    """Read what ``save_rows`` wrote."""
+    """Read the rows that ``save_rows`` wrote."""
     vectors = np.load(folder / "rows.npy")
     return Rows(vectors, **json.loads((folder / "rows.json").read_text()))
 
 
 def save_questions(folder: Path, questions: list[Question], words: list[str]) -> None:
-    """Write the questions by vector and those by words."""
+    """Write the questions by vector and the questions by words."""
     np.save(folder / "questions.npy", np.stack([question.vector for question in questions]))
     asked = [
         {"kind": question.kind, "scope": asdict(question.scope), "truth": question.truth}
@@ -121,7 +121,7 @@ def save_questions(folder: Path, questions: list[Question], words: list[str]) ->
 
 
 def load_questions(folder: Path) -> tuple[list[Question], list[str]]:
-    """Read what ``save_questions`` wrote."""
+    """Read the questions that ``save_questions`` wrote."""
     vectors = np.load(folder / "questions.npy")
     saved = json.loads((folder / "questions.json").read_text())
     questions = [

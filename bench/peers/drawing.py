@@ -1,4 +1,4 @@
-"""Drawings of the figures as SVG: bars for each scale, lines from scale to scale."""
+"""Charts of the figures as SVG: bars for each scale, and lines across scales."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from bench.peers.data import KINDS
 from bench.peers.svg import OURS, THEIRS, document, name_of, rule, text
 
 Bars = dict[str, tuple[float, str]]
-"""Milliseconds of each peer, and what has to be said beside them."""
+"""The milliseconds of each peer, and a note to show beside its bar."""
 Lines = dict[str, list[tuple[int, float]]]
-"""Rows and milliseconds of each peer."""
+"""Pairs of rows and milliseconds for each peer."""
 
 WIDTH, MARGIN, ROW, GAP = 720, 165, 15, 44
 HEIGHT, WIDE = 300, 360
 GROWING = ("session", "everything")
-"""The questions that are drawn from scale to scale."""
+"""The kinds of questions in the chart across scales."""
 ACCURATE = 0.995
-"""A recall below this is written beside the bar."""
+"""A recall below this value is shown beside the bar."""
 
 
 def draw(folder: Path, results: dict[str, Any]) -> None:
-    """Write one drawing a scale, ``peers-100k.svg`` and so on, and ``peers-growth.svg``."""
+    """Write one chart for each scale, such as ``peers-100k.svg``, and ``peers-growth.svg``."""
     folder.mkdir(parents=True, exist_ok=True)
     for scale, measured in results.items():
         panels = _panels(_questions(measured))
@@ -37,7 +37,7 @@ def draw(folder: Path, results: dict[str, Any]) -> None:
 
 
 def chart(title: str, panels: dict[str, Bars]) -> str:
-    """Return a drawing with one panel of bars for each kind of question, milliseconds on a log scale.
+    """Return a chart with one panel of bars for each kind of question, with milliseconds on a log scale.
 
     >>> chart("2 rows", {"session": {"keepstone": (0.1, ""), "chroma": (10.0, "")}}).startswith("<svg")
     True
@@ -52,7 +52,7 @@ def chart(title: str, panels: dict[str, Bars]) -> str:
 
 
 def growth(panels: dict[str, Lines]) -> str:
-    """Return a drawing with one panel of lines for each kind of question, both axes on log scales."""
+    """Return a chart with one panel of lines for each kind of question, with log scales on both axes."""
     title = "Milliseconds a question, median, by rows (log scales, lower is better)"
     parts = [text(0, 16, title, bold=True)]
     for number, (kind, lines) in enumerate(panels.items()):
@@ -87,7 +87,7 @@ def _lines(kind: str, results: dict[str, Any]) -> Lines:
 
 
 class _Scale:
-    """Places of values on a log scale; ``powers`` are the places of its rules."""
+    """A function from values to positions on a log scale; ``powers`` are the values of its grid lines."""
 
     def __init__(self, low: int, high: int, begin: float, end: float) -> None:
         self.powers = [10.0**power for power in range(low, high + 1)]

@@ -1,4 +1,4 @@
-"""The ratios that keepstone must reach."""
+"""The ratios to the peers that keepstone must reach."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 SCOPED = ("session", "ten sessions", "type + time")
 OUR_RECALL = dict.fromkeys(SCOPED, 1.0) | {"everything": 0.97}
-"""The recall at which our answers count."""
+"""Minimum recall, by kind of question, at which keepstone's answers count."""
 FASTER = {
     "chroma": 50,
     "lancedb": 10,
@@ -16,19 +16,19 @@ FASTER = {
     "zvec": 1,
     "qdrant_edge": 1,
 }
-"""How many times faster than a peer a scoped question has to be answered."""
+"""Minimum ratio of a peer's time to keepstone's time for a scoped question."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A ratio, and whether it is as large as it has to be."""
+    """A ratio, and whether it reaches its bound."""
 
     what: str
     peer: str
     ratio: float
     bound: float
     recall: float | None = None
-    """Our recall where it is below what the figure asks, which makes it a miss."""
+    """Keepstone's recall if it is below its minimum, which fails the verdict; else None."""
 
     @property
     def passed(self) -> bool:
@@ -37,7 +37,7 @@ class Verdict:
 
 
 def ratios(peers: dict[str, Any]) -> list[Verdict]:
-    """Return all verdicts for which both sides were measured."""
+    """Return the verdicts on all peers for which both sides were measured."""
     ours = peers.get("keepstone", {"failed": "not measured"})
     if "failed" in ours:
         return []

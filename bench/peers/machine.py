@@ -1,4 +1,4 @@
-"""Facts about the machine that figures depend on; nothing that says whose it is."""
+"""Facts about the machine that affect the figures, without anything that identifies its owner."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def facts() -> dict[str, Any]:
-    """Return processor, cores, memory, kernel and Python."""
+    """Return the processor, cores, memory, kernel and Python version."""
     return {
         "cpu": _first("/proc/cpuinfo", "model name"),
         "cores": os.cpu_count(),

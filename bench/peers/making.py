@@ -1,4 +1,4 @@
-"""Making up rows and questions, the same ones each time, and finding what is nearest in truth."""
+"""Reproducible synthetic rows and questions, with the truly nearest rows."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from keepstone.text.tokenizer import STOP_WORDS
 SEED = 11
 CENTRES = 500
 NOISE = 0.75
-"""Length of what is added to a centre of length one: cosines within a cluster are about 0.64."""
+"""Length of the noise added to a centre of length one; cosines within a cluster are about 0.64."""
 SESSION = 500
-"""Rows in a session unless it is said; the first one has a twentieth of all rows."""
+"""Default number of rows in a session; the first session has a twentieth of all rows."""
 TYPES = ("message", "decision", "fact", "event", "summary")
 YEAR_BEGINS, DAY = 1_735_689_600, 86_400
 VOCABULARY = 20_000
 QUESTIONS = 100
-"""Questions of each kind."""
+"""Number of questions of each kind."""
 
 
 def dataset(folder: Path, size: int, session: int = SESSION) -> Path:
-    """Return the folder with a number of rows, some in each session, and questions; create it if missing."""
+    """Return the folder with rows and questions for a size and session length; create it if missing."""
     place = folder / (f"{size}-{SEED}" if session == SESSION else f"{size}-{SEED}-{session}")
     if not (place / "questions.json").exists():
         place.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def dataset(folder: Path, size: int, session: int = SESSION) -> Path:
 
 
 def make_rows(size: int, centres: Vectors, chance: np.random.Generator, session: int = SESSION) -> Rows:
-    """Return rows in sessions that lie over a year, with clustered vectors and short texts."""
+    """Return rows in sessions spread over a year, with clustered vectors and short texts."""
     texts = _sentences(random.Random(SEED))
     sessions = [f"session-{number:05d}" for number in _session_numbers(size, session)]
     pace = 365 * DAY // size
@@ -65,7 +65,7 @@ def make_rows(size: int, centres: Vectors, chance: np.random.Generator, session:
 
 
 def make_questions(rows: Rows, centres: Vectors, chance: np.random.Generator) -> Iterator[Question]:
-    """Yield the questions by vector with the rows nearest to each."""
+    """Yield the questions by vector, each with its nearest rows."""
     sessions = sorted(set(rows.sessions))
     columns = np.array(rows.sessions), np.array(rows.types), np.array(rows.times)
     for kind in KINDS:
@@ -75,7 +75,7 @@ def make_questions(rows: Rows, centres: Vectors, chance: np.random.Generator) ->
 
 
 def make_scope(kind: str, sessions: list[str], chance: np.random.Generator) -> Scope:
-    """Return a scope of a kind: what it names is chosen by chance."""
+    """Return a scope of a kind, with random sessions, type and time."""
     if kind == "everything":
         return Scope()
     if kind == "type + time":
@@ -86,7 +86,7 @@ def make_scope(kind: str, sessions: list[str], chance: np.random.Generator) -> S
 
 
 def nearest(vectors: Vectors, vector: Vector, inside: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[int]:
-    """Return the numbers of the rows inside whose cosine is largest, by comparing all of them."""
+    """Return the numbers of the rows in ``inside`` with the largest cosines, by exact comparison."""
     cosines = vectors[inside] @ vector
     best = np.argsort(-cosines, kind="stable")[:LIMIT]
     return [int(number) for number in inside[best]]
@@ -133,7 +133,7 @@ def _word_questions() -> list[str]:
 
 def _sentences(chance: random.Random) -> Iterator[str]:
     """Yield sentences of twelve words whose frequencies fall off as in natural language (Zipf)."""
-    # The words are the same whatever the seed of the sentences; the commonest are those that mean little.
+    # The vocabulary does not depend on the seed of the sentences; its most frequent words are stop words.
     spelling = random.Random(SEED)
     words = sorted(STOP_WORDS)
     while len(words) < VOCABULARY:

@@ -1,4 +1,4 @@
-"""The steps of a measurement. Each runs in a process of its own, in the peer's environment."""
+"""The steps of a measurement. Each step runs in a separate process, in the peer's environment."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bench.peers.data import KINDS, LIMIT, Question, load_questions, load_rows
 from bench.peers.peer import Peer
 
 WARM_UP = 5
-"""Questions of a kind that are asked before the clock runs."""
+"""Number of untimed questions of each kind before the measurement."""
 PATIENCE = 30.0
-"""Seconds after which no further question of a kind, or add, is begun."""
+"""Time limit, in seconds, after which no further question of a kind, or add, is started."""
 ADDS = 200
 
 Figures = dict[str, Any]
 
 
 def fill(peer: Peer, data: Path, folder: Path) -> Figures:
-    """Take in all rows; then build what else is needed."""
+    """Store all rows, then build the remaining structures; return the figures."""
     rows = load_rows(data)
     peer.open(folder)
     filling = _seconds(partial(peer.fill, rows))
@@ -39,7 +39,7 @@ def fill(peer: Peer, data: Path, folder: Path) -> Figures:
 
 
 def ask(peer: Peer, data: Path, folder: Path) -> Figures:
-    """Ask everything that the peer can answer, then look at the process's memory."""
+    """Ask all questions that the peer supports, then measure the memory of the process."""
     peer.open(folder)
     if not peer.persistent:
         peer.fill(load_rows(data))
@@ -54,7 +54,7 @@ def ask(peer: Peer, data: Path, folder: Path) -> Figures:
 
 
 def cold(peer: Peer, data: Path, folder: Path) -> Figures:
-    """Open the store and answer one question; the package is imported before."""
+    """Open the store and answer one question; importing the package is not timed."""
     near, words = load_questions(data)
     began = time.perf_counter()
     peer.open(folder)
@@ -67,7 +67,7 @@ def cold(peer: Peer, data: Path, folder: Path) -> Figures:
 
 
 def add(peer: Peer, data: Path, folder: Path) -> Figures:
-    """Add rows one at a time, after all the others, to the last session."""
+    """Add rows one at a time to the last session, after all other rows."""
     rows = load_rows(data)
     peer.open(folder)
     if not peer.persistent:
@@ -93,7 +93,7 @@ STEPS: dict[str, Callable[[Peer, Path, Path], Figures]] = {"fill": fill, "ask": 
 
 
 def facts(peer: Peer) -> Figures:
-    """Return what the peer is and promises."""
+    """Return the peer's version, settings and guarantees."""
     return {
         "version": _version(peer.package),
         "settings": peer.settings,
@@ -103,7 +103,7 @@ def facts(peer: Peer) -> Figures:
 
 
 def recall_at(found: list[int], truth: list[int]) -> float:
-    """Return which share of the true rows was found.
+    """Return the share of the true rows that was found.
 
     >>> recall_at([1, 2, 9], [1, 2, 3, 4])
     0.5
@@ -136,7 +136,7 @@ def _ask_words(peer: Peer, queries: list[str]) -> Figures:
 
 
 def _times(calls: list[Callable[[], object]]) -> Iterator[float]:
-    """Yield the seconds of each call, after a warm-up with the first of them."""
+    """Yield the seconds of each call, after a warm-up with the first calls."""
     for call in calls[:WARM_UP]:
         call()
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The interface of a peer that is measured, and the list of peers."""
+"""The interface of a measured store (a peer), and the list of peers."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ PEERS = (
     "langgraph",
     "fts5",
 )
-"""The peers, in the order of the table. Each has a module ``with_NAME`` whose ``PEER`` is its class."""
+"""The peers, in the order of the table. Each peer has a module ``with_NAME``, whose ``PEER`` is the class."""
 
 
 class Peer(Protocol):
-    """One store, through its documented interface. Every answer brings the texts of its rows along."""
+    """One store, used through its documented interface. All results include the texts of the rows."""
 
     package: str
-    """The package whose version is printed."""
+    """The package whose version is reported."""
     settings: str
-    """How it was set up, in words."""
+    """Description of the store's configuration."""
     durability: str
-    """The durability of a single add when it has returned."""
+    """Description of the durability of a single add once it has returned."""
     largest: int
-    """It is not measured with more rows than this."""
+    """Maximum number of rows with which the peer is measured."""
     persistent: bool
-    """Whether a new process finds what another one stored."""
+    """Whether a new process finds the rows that an earlier process stored."""
     has_vectors: bool
     has_words: bool
 
     def open(self, folder: Path) -> None:
-        """Open the store in a folder, or begin an empty one."""
+        """Open the store in a folder, or create an empty store."""
 
     def fill(self, rows: Rows) -> None:
-        """Take in rows in bulk, durably."""
+        """Store rows in bulk, durably."""
 
     def ready(self) -> None:
-        """Build the structures that make questions fast, if filling did not."""
+        """Build the structures for fast queries, if ``fill`` did not."""
 
     def add(self, row: Rows) -> None:
-        """Take in one row, as durably as the store offers."""
+        """Store one row with the best durability that the store offers."""
 
     def near(self, vector: Vector, scope: Scope, limit: int) -> list[tuple[int, str]]:
-        """Return numbers and texts of the rows in scope that are nearest, best first."""
+        """Return the numbers and texts of the nearest rows in scope, the best first."""
 
     def words(self, query: str, limit: int) -> list[tuple[int, str]]:
-        """Return numbers and texts of the rows that fit the words best."""
+        """Return the numbers and texts of the rows that match the words best."""
 
     def close(self) -> None:
-        """Close the store; what was filled is on the disk then."""
+        """Close the store; all rows are then on disk."""
 
 
 class Defaults:
@@ -70,7 +70,7 @@ class Defaults:
     has_words = False
 
     def ready(self) -> None:
-        """Build nothing: filling did."""
+        """Do nothing: ``fill`` built everything."""
 
     def near(self, vector: Vector, scope: Scope, limit: int) -> list[tuple[int, str]]:
         """Refuse: this peer has no vectors."""
@@ -81,7 +81,7 @@ class Defaults:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close nothing."""
+        """Do nothing: there is nothing to close."""
 
 
 def load(name: str) -> type[Peer]:
@@ -91,5 +91,5 @@ def load(name: str) -> type[Peer]:
 
 
 def package(name: str) -> Any:
-    """Import a package that only its peer's environment has, so that type checkers cannot know it."""
+    """Import a package that is only in its peer's environment, and so unknown to type checkers."""
     return import_module(name)

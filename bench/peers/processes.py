@@ -1,4 +1,4 @@
-"""Environments of the peers, and the processes that measure in them."""
+"""Environments of the peers, and the measuring processes in them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / ".bench"
-"""Where environments, rows and stores lie; git does not see it."""
+"""Folder of environments, rows and stores; git ignores it."""
 REQUIREMENTS = Path(__file__).parent / "requirements"
 SHARED = {"sqlite_vec_partition": "sqlite_vec"}
-"""Peers that use another one's environment."""
+"""Peers that use another peer's environment."""
 
 
 class StepFailedError(RuntimeError):
-    """A peer could not be installed, or a step of it failed; the message is the last thing it said."""
+    """A peer could not be installed, or one of its steps failed; the message is the last line of output."""
 
 
 def environment(peer: str) -> Path:
-    """Return the Python of a peer's environment, which is made on first use.
+    """Return the Python of a peer's environment, which is created on first use.
 
     Raises:
-        StepFailedError: Its packages cannot be installed here.
+        StepFailedError: The peer's packages cannot be installed here.
     """
     name = SHARED.get(peer, peer)
     required = REQUIREMENTS / f"{name}.txt"
@@ -49,7 +49,7 @@ def step(name: str, peer: str, data: Path, folder: Path, timeout: float) -> dict
     """Run a step of a peer in a new process and return its figures.
 
     Raises:
-        StepFailedError: It failed, or took longer than the limit in seconds.
+        StepFailedError: The step failed, or took longer than ``timeout`` seconds.
     """
     with tempfile.TemporaryDirectory(prefix="keepstone-bench-") as place:
         answer = Path(place) / "figures.json"
@@ -60,14 +60,14 @@ def step(name: str, peer: str, data: Path, folder: Path, timeout: float) -> dict
 
 
 def empty(folder: Path) -> Path:
-    """Remove what an earlier run left in a folder, and return the folder."""
+    """Remove a folder that an earlier run left, and return its path."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def _run(command: list[str], timeout: float = 1800) -> None:
-    # A cache of our own, so that a package neither finds nor leaves anything elsewhere.
+    # A separate cache folder keeps packages from reading or writing the user's cache.
     surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(BENCH / "cache")}
     try:
         subprocess.run(  # noqa: S603  Our own commands.

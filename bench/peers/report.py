@@ -1,4 +1,4 @@
-"""The tables on the terminal."""
+"""Tables of the figures, for the terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GROWING: dict[str, Callable[[dict[str, Any]], float]] = {
 
 
 def table(scale: str, results: dict[str, Any]) -> None:
-    """Print what was measured at a scale."""
+    """Print the figures of a scale as tables on the terminal."""
     console, peers = _console(), results["peers"]
     for title, columns, rows in tables(peers):
         shown = _table(f"{scale}: {title}", columns)
@@ -41,7 +41,7 @@ def table(scale: str, results: dict[str, Any]) -> None:
 
 
 def markdown(results: dict[str, Any]) -> None:
-    """Print what was measured at a scale as the tables of a page."""
+    """Print the figures of a scale as Markdown tables."""
     for title, columns, rows in tables(results["peers"]):
         print(f"\n{title.capitalize()}, {results['rows']:,} rows:\n")
         print(f"| {' | '.join(columns)} |\n|---{'|--:' * (len(columns) - 1)}|")
@@ -50,7 +50,7 @@ def markdown(results: dict[str, Any]) -> None:
 
 
 def tables(peers: dict[str, Any]) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Return both tables: title, columns and rows."""
+    """Return both tables, each as its title, columns and rows."""
     measured = {name: peer for name, peer in peers.items() if "failed" not in peer}
     asked = [
         [f"{name} {peer['facts']['version']}", *(question(peer["questions"].get(kind)) for kind in ASKED)]
@@ -64,7 +64,7 @@ def tables(peers: dict[str, Any]) -> list[tuple[str, list[str], list[list[str]]]
 
 
 def question(figures: dict[str, Any] | None) -> str:
-    """Return the cell of a kind of question."""
+    """Return the text of a table cell for a kind of question."""
     if figures is None:
         return NONE
     cell = f"{_ms(figures['p50_ms'])} / {_ms(figures['p95_ms'])}"
@@ -72,7 +72,7 @@ def question(figures: dict[str, Any] | None) -> str:
 
 
 def kept(peer: dict[str, Any]) -> list[str]:
-    """Return the cells of what is kept, and how fast."""
+    """Return the cells on storage: write rates, cold start, sizes and memory."""
     rows, cold, size = peer["rows"], peer.get("cold_ms"), peer["bytes"]
     return [
         f"{rows / peer['fill_s']:,.0f}",
@@ -86,7 +86,7 @@ def kept(peer: dict[str, Any]) -> list[str]:
 
 
 def verdicts(scale: str, found: list[Verdict]) -> None:
-    """Print the ratios that we are held to."""
+    """Print the ratios that keepstone must reach."""
     shown = _table(
         f"{scale}: how many times better than a peer", ["what", "peer", "ratio", "at least", "verdict"]
     )
@@ -99,7 +99,7 @@ def verdicts(scale: str, found: list[Verdict]) -> None:
 
 
 def growth(results: dict[str, Any]) -> None:
-    """Print how many times larger each figure is at each scale than at the one before it."""
+    """Print the ratio of each figure to its value at the previous scale."""
     scales = list(results)
     for before, after in pairwise(scales):
         shown = _table(f"{before} to {after}: how many times more", ["peer", *GROWING])
@@ -116,7 +116,7 @@ def _factor(
     try:
         return f"{figure(larger) / figure(smaller):.1f}"
     except (KeyError, TypeError):
-        # The peer does not have what is compared.
+        # The peer lacks the compared figure.
         return NONE
 
 
@@ -138,6 +138,6 @@ def _ms(milliseconds: float) -> str:
 
 
 def _console() -> Console:
-    # A pipe has no width of its own, and a table cut at eighty columns says nothing.
+    # A pipe has no width, and a table cut at eighty columns is unreadable.
     console = Console()
     return console if console.is_terminal else Console(width=140)

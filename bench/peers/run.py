@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Put the checkout on the path, which a script in a subfolder is not given, and run."""
+    """Put the repository on the import path, which has only the script's folder, and run the command."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
     from bench.peers.command import main as run
 

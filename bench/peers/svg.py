@@ -1,4 +1,4 @@
-"""Pieces of drawings, in colours that can be read on light and on dark pages."""
+"""Elements of SVG charts, in colours that are readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
 
 TEXT, OURS, THEIRS = "#7d8590", "#d9730d", "#7c93b8"
-"""Words and rules; what is keepstone's; what is a peer's."""
+"""Colours of texts and grid lines, of keepstone, and of peers."""
 NAMES = {
     "chroma": "Chroma",
     "fts5": "FTS5 alone",
@@ -20,12 +20,12 @@ NAMES = {
 
 
 def name_of(peer: str) -> str:
-    """Return what people call a peer."""
+    """Return the display name of a peer."""
     return NAMES.get(peer, peer)
 
 
 def document(width: int, height: int, title: str, parts: Iterable[str]) -> str:
-    """Return a whole drawing."""
+    """Return a complete SVG document."""
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
@@ -34,7 +34,7 @@ def document(width: int, height: int, title: str, parts: Iterable[str]) -> str:
 
 
 def text(across: float, down: float, words: str, *, bold: bool = False, end: bool = False) -> str:
-    """Return words that begin at a place, or end there."""
+    """Return a text that begins, or with ``end`` ends, at a position."""
     look = ' font-weight="bold"' * bold + ' text-anchor="end"' * end
     return f'<text x="{across:.1f}" y="{down:.1f}" fill="{TEXT}"{look}>{escape(words)}</text>'
 

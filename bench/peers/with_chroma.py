@@ -46,7 +46,7 @@ class Chroma(Defaults):
             query_embeddings=[vector],
             n_results=limit,
             where=_where(scope),
-            include=["documents", "metadatas"],  # An entry of ours comes with all of these, too.
+            include=["documents", "metadatas"],  # A keepstone entry also includes all of these.
         )
         return [(int(id_), text) for id_, text in zip(found["ids"][0], found["documents"][0], strict=True)]
 

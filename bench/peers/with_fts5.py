@@ -11,7 +11,7 @@ apsw = package("apsw")
 
 
 class Fts5(Defaults):
-    """One full-text table, asked for any of the words."""
+    """One full-text table, queried for any of the words."""
 
     package = "apsw"
     settings = "porter unicode61, any of the words, bm25; WAL, synchronous=FULL; no vectors"
@@ -31,7 +31,7 @@ class Fts5(Defaults):
         )
 
     def fill(self, rows: Rows) -> None:
-        """Insert ten thousand rows a transaction."""
+        """Insert ten thousand rows in each transaction."""
         for batch in rows.batches(10_000):
             self.add(batch)
 
@@ -44,7 +44,7 @@ class Fts5(Defaults):
             )
 
     def words(self, query: str, limit: int) -> list[tuple[int, str]]:
-        """Ask for any of the words, best first."""
+        """Search for any of the words, the best first."""
         match = " OR ".join(f'"{word}"' for word in query.split())
         statement = "SELECT rowid, text FROM rows WHERE rows MATCH ? ORDER BY rank LIMIT ?"
         return list(self._db.execute(statement, [match, limit]))

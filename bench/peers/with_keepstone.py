@@ -27,7 +27,7 @@ class Keepstone(Defaults):
         self._agent = self._home.agent("bench")
 
     def fill(self, rows: Rows) -> None:
-        """Write each session with as few calls as it has thousands of rows."""
+        """Add each session's rows in batches of 1,000."""
         self._some = rows.vectors[0]
         for name, inside in rows.by_session():
             session = self._agent.session(name)
@@ -35,7 +35,7 @@ class Keepstone(Defaults):
                 session.add_many(_items(batch))
 
     def ready(self) -> None:
-        """Ask once, and let the home's thread finish what that made it begin."""
+        """Query once, and wait for the background work that the query starts."""
         self.near(self._some, Scope(), 1)
         for thread in set(threading.enumerate()) - {threading.main_thread()}:
             thread.join()
@@ -46,7 +46,7 @@ class Keepstone(Defaults):
         self._agent.session(row.sessions[0]).add(item.pop("type"), **item)
 
     def near(self, vector: Vector, scope: Scope, limit: int) -> list[tuple[int, str]]:
-        """Recall by a vector alone."""
+        """Recall only by a vector."""
         hits = self._agent.recall(
             None,
             vector=vector,
@@ -59,7 +59,7 @@ class Keepstone(Defaults):
         return _answer(hits)
 
     def words(self, query: str, limit: int) -> list[tuple[int, str]]:
-        """Recall by words alone."""
+        """Recall only by words."""
         return _answer(self._agent.recall(query, limit=limit))
 
     def close(self) -> None:

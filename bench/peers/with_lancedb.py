@@ -1,4 +1,4 @@
-"""LanceDB: one table with an index on every column that is asked."""
+"""LanceDB: one table with an index on every queried column."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from bench.peers.data import DIM, Rows, Scope, Vector
 from bench.peers.peer import Defaults, package
 
-# Nothing that is measured may call home.
+# Disable telemetry.
 os.environ["LANCEDB_TELEMETRY"] = os.environ["DO_NOT_TRACK"] = "1"
 
 lancedb, index, pa = package("lancedb"), package("lancedb.index"), package("pyarrow")
 
 
 class LanceDB(Defaults):
-    """Scopes are searched exactly through the scalar indexes, everything through the vector index."""
+    """Filtered searches are exact and use the scalar indexes; unfiltered ones use the vector index."""
 
     package = "lancedb"
     settings = (
@@ -52,7 +52,7 @@ class LanceDB(Defaults):
         self._table.add(pa.table(columns, schema=_SCHEMA))
 
     def near(self, vector: Vector, scope: Scope, limit: int) -> list[tuple[int, str]]:
-        """Search with a filter before the vectors are compared."""
+        """Search with a filter that is applied before vectors are compared."""
         search = self._table.search(vector).distance_type("cosine").limit(limit).select(["id", "text"])
         where = _where(scope)
         if where is None:

@@ -1,4 +1,4 @@
-"""LangGraph's InMemoryStore: a namespace for each session, nothing on the disk."""
+"""LangGraph's InMemoryStore: a namespace for each session, nothing on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ store, base = package("langgraph.store.memory"), package("langgraph.store.base")
 
 
 class LangGraph(Defaults):
-    """Vectors come from an embedding function, which here looks up those that are given."""
+    """An in-memory store whose embedding function looks up the given vectors."""
 
     package = "langgraph"
     settings = (
@@ -24,7 +24,7 @@ class LangGraph(Defaults):
     persistent = False
 
     def open(self, folder: Path) -> None:  # noqa: ARG002  Nothing is kept.
-        """Begin an empty store."""
+        """Create an empty store."""
         self._given: dict[str, Vector] = {}
         index = {"dims": DIM, "embed": self._embed, "fields": ["text"]}
         self._rows = store.InMemoryStore(index=index)

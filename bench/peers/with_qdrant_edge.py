@@ -1,4 +1,4 @@
-"""Qdrant Edge: one shard with an index on every payload field that is asked."""
+"""Qdrant Edge: one shard with an index on every queried payload field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ qdrant = package("qdrant_edge")
 
 
 class QdrantEdge(Defaults):
-    """HNSW over payload indexes; small scopes are compared one by one by its own rule."""
+    """HNSW with payload indexes; Qdrant's own rule scans small scopes exactly."""
 
     package = "qdrant-edge-py"
     settings = (

@@ -1,4 +1,4 @@
-"""sqlite-vec: a vec0 table with metadata columns, which filters are for."""
+"""sqlite-vec: a vec0 table with metadata columns for filters."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from bench.peers.data import DIM, Rows, Scope, Vector
 from bench.peers.peer import Defaults, package
 
-# The standard library can often not load extensions; apsw also has the SQLite that keepstone uses.
+# The standard library often cannot load extensions. apsw can, and it has the SQLite that keepstone uses.
 apsw, sqlite_vec = package("apsw"), package("sqlite_vec")
 
 
 class SqliteVec(Defaults):
-    """One virtual table; the text is an auxiliary column of it."""
+    """One virtual table with the text as an auxiliary column."""
 
     package = "sqlite-vec"
     settings = "vec0 with metadata columns session, type and ts, cosine; WAL, synchronous=FULL"
@@ -34,7 +34,7 @@ class SqliteVec(Defaults):
         )
 
     def fill(self, rows: Rows) -> None:
-        """Insert ten thousand rows a transaction."""
+        """Insert ten thousand rows in each transaction."""
         for batch in rows.batches(10_000):
             self.add(batch)
 
@@ -49,7 +49,7 @@ class SqliteVec(Defaults):
             )
 
     def near(self, vector: Vector, scope: Scope, limit: int) -> list[tuple[int, str]]:
-        """Ask for the nearest rows; the filter is applied before they are compared."""
+        """Query the nearest rows; the filter is applied before vectors are compared."""
         where, values = _where(scope)
         statement = "SELECT id, text FROM rows WHERE vector MATCH ? AND k = ?" + where + " ORDER BY distance"  # noqa: S608
         return list(self._db.execute(statement, [bytes(vector), limit, *values]))

@@ -1,4 +1,4 @@
-"""sqlite-vec again, with a partition for each session."""
+"""sqlite-vec with a partition for each session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bench.peers.with_sqlite_vec import SqliteVec
 
 
 class Partitioned(SqliteVec):
-    """Vectors of a session lie together, so that others are not read for it."""
+    """Vectors of a session are stored together, so that a query of the session reads no others."""
 
     settings = (
         "vec0 with session as partition key, type and ts as metadata columns, cosine; WAL, synchronous=FULL"
@@ -15,7 +15,7 @@ class Partitioned(SqliteVec):
     session_column = "session text partition key"
 
     def near(self, vector: Vector, scope: Scope, limit: int) -> list[tuple[int, str]]:
-        """Ask each session's partition by itself where there are several."""
+        """Query the nearest rows; with several sessions, query each partition separately."""
         if scope.sessions is None or len(scope.sessions) == 1:
             return super().near(vector, scope, limit)
         statement = "SELECT distance, id, text FROM rows WHERE vector MATCH ? AND k = ? AND session = ?"

@@ -1,4 +1,4 @@
-"""Zvec: one collection with an index on every field that is asked."""
+"""Zvec: one collection with an index on every queried field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ zvec = package("zvec")
 
 
 class Zvec(Defaults):
-    """HNSW with inverted indexes; small scopes are compared one by one by its own rule."""
+    """HNSW with inverted indexes; Zvec's own rule scans small scopes exactly."""
 
     package = "zvec"
     settings = (
@@ -47,7 +47,7 @@ class Zvec(Defaults):
         return self._ask(zvec.Query("vector", vector=vector), _where(scope), limit)
 
     def words(self, query: str, limit: int) -> list[tuple[int, str]]:
-        """Query the words index, any of the words."""
+        """Query the words index for any of the words."""
         return self._ask(zvec.Query("text", fts=zvec.Fts(match_string=query)), None, limit)
 
     def close(self) -> None:
@@ -55,7 +55,8 @@ class Zvec(Defaults):
         self._rows.close()
 
     def _ask(self, query: Any, where: str | None, limit: int) -> list[tuple[int, str]]:
-        # All fields, as it is by default: an entry of ours comes with its session, type and time, too.
+        # All fields are returned, which is the default: a keepstone entry also includes its session, type and
+        # time.
         found = self._rows.query(query, topk=limit, filter=where)
         return [(int(doc.id), doc.field("text")) for doc in found]
 

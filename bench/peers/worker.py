@@ -1,6 +1,6 @@
 """One step of one peer, run in the peer's environment: ``python -m bench.peers.worker``.
 
-The figures go to a file, because packages print what they like.
+The figures are written to a file, because packages may print to stdout.
 """
 
 from __future__ import annotations

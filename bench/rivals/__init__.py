@@ -1,1 +1,1 @@
-"""Other memories, asked the same questions of LongMemEval in the same loop."""
+"""Comparison of keepstone with other memory systems on the same questions of LongMemEval."""

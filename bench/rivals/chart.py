@@ -1,4 +1,4 @@
-"""Draw docs/comparison.svg from the figures that run.py keeps with --json.
+"""Draw docs/comparison.svg from the figures that run.py saves with --json.
 
 python bench/rivals/chart.py FIGURES.json docs/comparison.svg
 """
@@ -19,7 +19,7 @@ WIDTH, LEFT, ROW, BAR = 640, 150, 24, 380
 
 
 def drawing(rows: dict[str, dict[str, Any]]) -> str:
-    """Return bars for each system that ran, best first, in a panel for each figure."""
+    """Return a chart with one panel for each figure, and a bar for each system that ran, the best first."""
     ran = {name: row for name, row in rows.items() if "error" not in row}
     parts, down = [], 0
     for figure, title in PANELS.items():

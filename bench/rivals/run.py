@@ -1,9 +1,9 @@
-"""Ask keepstone and its rivals the same questions of LongMemEval, each in a process of its own.
+"""Ask keepstone and its rivals the same questions of LongMemEval, each in a separate process.
 
 python bench/rivals/run.py FOLDER --cache FOLDER [--questions 30] [--half development] [--only grep mem0]
 
-FOLDER holds LongMemEval's data; the cache keeps MiniLM's vectors, which all systems share. Time to load is
-without embedding, a question's time without that of its vector. What is not installed is named.
+FOLDER holds LongMemEval's data; the cache keeps MiniLM's vectors, which all systems share. Load times and
+question times exclude embedding. Systems that are not installed are listed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COLUMNS = ("any@5", "any@10", "share@5", "MRR", "turns@10", "p50 ms", "p95 ms")
 
 
 def measure(name: str, paths: list[Path], cache: Path) -> dict[str, Any]:
-    """Load and ask all questions in this process, and return the figures."""
+    """Measure one system on all questions in this process, and return its figures."""
     scores, loads, sizes = Scores.none(), [], []
     model, uses_vectors = CachedModel(cache, MiniLM()), SYSTEMS[name].uses_vectors  # type: ignore[attr-defined]
     for path in paths:
@@ -58,7 +58,7 @@ def measure(name: str, paths: list[Path], cache: Path) -> dict[str, Any]:
 
 
 def table(rows: dict[str, dict[str, Any]]) -> str:
-    """Return the figures as a Markdown table, and what could not run."""
+    """Return the figures as a Markdown table, followed by the systems that could not run."""
     ran = {name: row for name, row in rows.items() if "error" not in row}
     columns = [*next(iter(ran.values()))]
     lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
@@ -74,7 +74,7 @@ def _shown(value: object) -> str:
 
 
 def main() -> None:
-    """Measure each system in a process of its own, and print the table and its JSON."""
+    """Measure each system in a separate process, and print the table and its JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,7 +1,7 @@
-"""The systems: each loads the turns of a question as its documentation shows, and answers with ids of turns.
+"""The compared systems. Each loads a question's turns as its documentation shows, and returns ids of turns.
 
-Each takes every turn as one item with its text, as keepstone does, and the same vectors of MiniLM where it
-compares meanings. Nothing is tuned: what is not said below is its default.
+Each system stores every turn as one item with its text, as keepstone does. Systems that compare vectors all
+use the same MiniLM vectors. Nothing is tuned: settings that are not shown below are defaults.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _WORD = re.compile(r"\w+")
 
 
 class System(Protocol):
-    """One memory, for one question."""
+    """A memory system, loaded with the turns of one question."""
 
     package: str
-    """The distribution whose version is shown; empty for what the system or Python has."""
+    """The distribution whose version is shown; empty for tools of the operating system or Python."""
     settings: str
     uses_vectors: bool = True
 
@@ -37,11 +37,11 @@ class System(Protocol):
         """Store all turns."""
 
     def find(self, text: str) -> Sequence[str]:
-        """Return ids of turns, best first."""
+        """Return the ids of turns, the best first."""
 
 
 class Keepstone:
-    """A home for each question, a session for each session."""
+    """keepstone with one home for each question, and one session for each session of the question."""
 
     package, settings = "keepstone", "words alone"
     uses_vectors = False
@@ -69,7 +69,7 @@ class Keepstone:
 
 
 class KeepstoneMiniLM(Keepstone):
-    """The same with vectors."""
+    """keepstone with words and vectors."""
 
     settings, uses_vectors = "words and MiniLM", True
 
@@ -80,7 +80,7 @@ def _item(turn: Turn) -> dict[str, Any]:
 
 
 class Grep:
-    """``grep`` for each word of the question: turns by the number of words they have."""
+    """``grep`` for each word of the question; turns are ranked by the number of words they contain."""
 
     package, settings = "", "grep -rilw for each word of four letters or more; most words first"
     uses_vectors = False
@@ -96,7 +96,7 @@ class Grep:
             (self._folder / str(number)).write_text(turn.text.replace("\n", " "), encoding="utf-8")
 
     def find(self, text: str) -> Sequence[str]:
-        """Run grep once a word."""
+        """Run grep once for each word."""
         counts = np.zeros(len(self._names))
         for word in {word for word in _WORD.findall(text.lower()) if len(word) > 3}:
             command = ["grep", "-rilw", "--", word, "."]
@@ -133,7 +133,7 @@ class Fts5:
 
 
 class Cosine:
-    """Every vector compared with the question's."""
+    """Exact search: every vector is compared with the question's vector."""
 
     package, settings = "numpy", "MiniLM, cosine, exact"
     uses_vectors = True
@@ -143,7 +143,7 @@ class Cosine:
         self._model = model
 
     def load(self, question: Question) -> None:
-        """Keep the matrix."""
+        """Build the matrix of vectors."""
         self._names = [turn.id for turn in question.turns]
         self._matrix = self._model.embed_documents([turn.text for turn in question.turns])
 
@@ -240,7 +240,7 @@ class LlamaIndex:
 
 
 class Mem0:
-    """mem0 without its model: every turn is kept as it is."""
+    """mem0 without a language model: every turn is stored unchanged."""
 
     package, settings = "mem0ai", "infer=False, Qdrant in a folder, MiniLM through its LangChain embedder"
     uses_vectors = True
@@ -292,7 +292,7 @@ SYSTEMS: dict[str, Callable[[Path, CachedModel], System]] = {
 
 
 def version_of(name: str) -> str:
-    """Return the version of a system's package, or of SQLite; empty for a tool of the machine."""
+    """Return the version of a system's package, or of SQLite; empty for a tool of the operating system."""
     package: str = SYSTEMS[name].package  # type: ignore[attr-defined]
     if package:
         return importlib.metadata.version(package)

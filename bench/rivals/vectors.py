@@ -1,4 +1,4 @@
-"""A model's vectors of texts, made once and given to every system, so that only the systems differ."""
+"""Cached vectors of texts, shared by all systems so that embedding does not affect the comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CachedModel:
         self._question: tuple[str, Vector] = "", np.empty(0, np.float32)
 
     def prepare(self, name: str, texts: Iterable[str], question: str) -> None:
-        """Load the vectors of these texts, or make and keep them; make that of the question."""
+        """Load the vectors of these texts, or compute and save them; compute the question's vector."""
         path = self._folder / f"{name}.npz"
         wanted = {_key(text): text for text in texts}
         if not path.exists():
@@ -36,7 +36,7 @@ class CachedModel:
         self._question = question, self._model.embed_query(question)
 
     def embed_documents(self, texts: list[str]) -> Matrix:
-        """Return the vectors of texts; those that were not prepared are made now."""
+        """Return the vectors of texts; vectors that were not prepared are computed now."""
         missing = [text for text in texts if _key(text) not in self._known]
         made = dict(zip(missing, self._model.embed_documents(missing), strict=True)) if missing else {}
         return np.stack([made[text] if text in made else self._known[_key(text)] for text in texts])

@@ -17,13 +17,13 @@ type Streamed = Awaited<ReturnType<NonNullable<LanguageModelMiddleware["wrapStre
 type StreamPart = Streamed extends ReadableStream<infer Part> ? Part : never;
 
 export interface MemoryMiddlewareOptions extends ClientOptions {
-  /** The most tokens of the block; 2000 if not given. */
+  /** Maximum number of tokens in the memory block. Default 2000. */
   budget?: number;
-  /** The session that questions and answers are stored in; nothing is stored if not given. */
+  /** The session in which questions and answers are stored. By default nothing is stored. */
   session?: string;
 }
 
-/** Return two tools by which a model saves to this memory and searches it: `remember` and `recall`. */
+/** Return two tools with which a model saves to this memory and searches it: `remember` and `recall`. */
 export function memoryTools({ session = "main", ...options }: ClientOptions & { session?: string }): ToolSet {
   const client = new Client(options);
   return {
@@ -37,8 +37,8 @@ export function memoryTools({ session = "main", ...options }: ClientOptions & { 
 }
 
 /**
- * Put what is worth knowing into each prompt: pinned entries, preferences, decisions, and what matches the question.
- * With a session, questions and final answers are stored there.
+ * Return middleware that adds a memory block to each prompt: pinned entries, preferences, decisions, and entries that
+ * match the question. With a session, it stores questions and final answers there.
  *
  * @example
  * const model = wrapLanguageModel({ model: openai("gpt-4o-mini"), middleware: memoryMiddleware({ agent: "coder" }) });
@@ -55,7 +55,7 @@ export function memoryMiddleware({ budget, session, ...options }: MemoryMiddlewa
     const said = [{ role: "user", content: textOf(questionIn(prompt)) }, { role: "assistant", content: answer }];
     const items: Item[] = said
       .filter(({ content }) => content !== "")
-      // The ids are made here, so that a request that is sent again stores nothing twice.
+      // The ids are created here, so that a repeated request stores nothing twice.
       .map(({ role, content }) => ({ id: randomUUID(), type: "message", data: { role, content: content.toWellFormed() } }));
     await client.send("PUT", path, { body: { items } });
   }
@@ -63,14 +63,14 @@ export function memoryMiddleware({ budget, session, ...options }: MemoryMiddlewa
   return {
     specificationVersion: "v3",
     transformParams: async ({ params }) => {
-      // Texts that the prompt has already are left out of the block, whose tokens are better spent on others.
+      // Texts that are already in the prompt are left out of the block, to save its tokens for other entries.
       const window = params.prompt.map(textOf).filter((text) => text !== "");
       const block = await contextFor(client, textOf(questionIn(params.prompt)), { ...limits, window });
       return block === "" ? params : { ...params, prompt: [{ role: "system", content: block }, ...params.prompt] };
     },
     wrapGenerate: async ({ doGenerate, params }) => {
       const result = await doGenerate();
-      // The SDK calls the model again with the results of its tools. Only the last of these calls has the answer.
+      // The SDK calls the model again with the results of its tools. Only the last call has the answer.
       if (result.finishReason.unified !== "tool-calls") {
         await store(params.prompt, result.content.map((part) => (part.type === "text" ? part.text : "")).join(""));
       }
@@ -83,7 +83,7 @@ export function memoryMiddleware({ budget, session, ...options }: MemoryMiddlewa
       const watched = new TransformStream<StreamPart, StreamPart>({
         transform(part, controller) {
           answer += part.type === "text-delta" ? part.delta : "";
-          // A stream that breaks off or that the caller cancels has no such part, and half an answer is not stored.
+          // An interrupted or cancelled stream has no `finish` part, so half an answer is not stored.
           isWhole ||= part.type === "finish" && part.finishReason.unified !== "tool-calls";
           controller.enqueue(part);
         },
@@ -96,7 +96,7 @@ export function memoryMiddleware({ budget, session, ...options }: MemoryMiddlewa
   };
 }
 
-/** Return the newest message of a user. */
+/** Return the newest user message. */
 function questionIn(prompt: Prompt): Prompt[number] | undefined {
   return prompt.findLast(({ role }) => role === "user");
 }

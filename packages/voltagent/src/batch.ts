@@ -1,16 +1,16 @@
-/** The mark that makes lines one batch: `"batch":[k,n]`, line k of n that were written together. */
+/** The batch mark `"batch":[k,n]`: line k of n lines that were written together. */
 import type { Item } from "./json.js";
 
-/** The place of a line in its batch, from 1, and how many lines that has. */
+/** The place of a line in its batch, from 1, and the number of lines in the batch. */
 export type Batch = readonly [place: number, length: number];
 
-/** The ending of a line by our own writers, of which the rest need not be searched. */
+/** The end of a marked line by keepstone's writers; the rest of such a line need not be searched. */
 const AS_WRITTEN = /,"batch":\[\d+,\d+\]\}\s*$/;
 const INTEGERS = /^\[[ \t\r]*\d+[ \t\r]*,[ \t\r]*\d+[ \t\r]*\]/;
-/** The longest spelling of a key `batch`, each letter an escape. */
+/** Length of the longest spelling of the key `batch`, with each letter escaped. */
 const LONGEST_KEY = '"\\u0062\\u0061\\u0074\\u0063\\u0068"'.length;
 
-/** Return the place and the length of the batch that a line says it is part of. */
+/** Return the batch mark of a line, null if it has no valid mark. */
 export function batchOf(record: Item | null): Batch | null {
   const value = record?.batch;
   if (!Array.isArray(value) || value.length !== 2 || !value.every(Number.isInteger)) {
@@ -21,17 +21,17 @@ export function batchOf(record: Item | null): Batch | null {
 }
 
 /**
- * Return whether the mark of a line is written in integers.
+ * Return whether a line's batch mark is written with integers.
  *
- * `[1.0,32.0]` is another program's value, a range for example, and no mark. Once it is parsed, JavaScript
- * cannot tell the two, and would take the line for the beginning of a torn batch and truncate it away.
+ * `[1.0,32.0]` is another program's value, such as a range, and not a mark. Parsed values do not show the difference
+ * in JavaScript, and the line would be taken for the beginning of a torn batch and truncated.
  */
 export function isMark(text: string): boolean {
-  // The end is enough for a line of our own, which is nearly every line: a search of a whole line of 16 MiB is slow.
+  // Check the end first, which is enough for keepstone's lines, as searching a whole line of 16 MiB is slow.
   return AS_WRITTEN.test(text.slice(-100)) || INTEGERS.test(markIn(text));
 }
 
-/** Return the text after the last key `batch` of a line's own object, which is valid JSON. */
+/** Return the text after the last top-level key `batch` of a line, which must be valid JSON. */
 function markIn(text: string): string {
   let [depth, found] = [0, text.length];
   for (let at = 0; at < text.length; at += 1) {
@@ -49,7 +49,7 @@ function markIn(text: string): string {
       depth -= 1;
     }
   }
-  // A mark is short, and a long value of this key is none, so no more of it is copied.
+  // A mark is short, so copying the beginning of the value is enough.
   return text.slice(found, found + 1000);
 }
 
@@ -65,7 +65,7 @@ function endOfString(text: string, begin: number): number {
   }
 }
 
-/** Return where the value of a key begins that ends at `end`; 0 if a value and no key ends there. */
+/** Return the offset of the value after a key that ends at `end`; 0 if the string there is not a key. */
 function valueBehind(text: string, end: number): number {
   const behind = /^[ \t\r]*:[ \t\r]*/.exec(text.slice(end, end + 1000));
   return behind === null ? 0 : end + behind[0].length;

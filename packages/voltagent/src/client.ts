@@ -1,4 +1,4 @@
-/** Speaking to `keepstone serve`: one agent's part of the HTTP API, with patience while the server is away. */
+/** HTTP client of `keepstone serve` for one agent, with retries while the server is away. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -8,39 +8,39 @@ import { checkAgent, shown } from "./layout.js";
 
 const DEFAULT_URL = "http://127.0.0.1:8765";
 const [FIRST_PAUSE, LONGEST_PAUSE] = [50, 1000];
-// What a turn waits for at most, in milliseconds, so that it answers within 5 seconds without a server:
+// Maximum waits of a turn, in milliseconds, so that it answers within 5 seconds without a server:
 /** for its messages, while the server is away; */
 const BEFORE_A_TURN = 2000;
-/** for its messages, from a server that takes the request and does not answer; */
+/** for its messages, if the server accepts the request but does not answer; */
 const SLOWEST_BEFORE_A_TURN = 4000;
-/** for all calls of a turn that began without its messages, from when the server was first found away; */
+/** for all later calls of a turn that began without its messages, from when the server was first away; */
 const WITHIN_A_TURN = 3500;
-/** for the answer to each try after that, before the next turn and within this one. */
+/** for each further answer after that: before the next turn, and within this turn. */
 const [LATER_BEFORE_A_TURN, LATER_WITHIN_IT] = [1000, 500];
-/** How often a change is tried when others come first each time. */
+/** Maximum number of tries for a change while other writers come first. */
 const MOST_TRIES = 20;
-/** Bytes that the server takes as the body of one request. */
+/** Maximum size of a request's body that the server accepts, in bytes. */
 export const MAX_BODY = 32 * 1024 * 1024;
-// A proxy answers so while its server restarts, and the server itself while it is busy.
+// A proxy sends these statuses while its server restarts, and the server itself while it is busy.
 const COME_AGAIN = new Set([502, 503, 504]);
-/** Codes by which the server says that it did nothing, and errors of a connection that there never was. */
+/** Codes for requests that had no effect: the server did nothing, or no connection was made. */
 const NOT_BEGUN = new Set(["lock_timeout", "busy", "ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
 
 export interface ClientOptions {
-  /** The agent whose memory this is. Nothing that is passed later reaches another agent's. */
+  /** The agent whose memory this is. No later argument can reach another agent's memory. */
   agent: string;
-  /** The server's address, as the server prints it; `KEEPSTONE_URL` if not given, else `http://127.0.0.1:8765`. */
+  /** The server's address, as the server prints it. Default: `KEEPSTONE_URL`, else `http://127.0.0.1:8765`. */
   url?: string;
-  /** An access token (`keepstone token create`); `KEEPSTONE_TOKEN` if not given. */
+  /** An access token (`keepstone token create`). Default: `KEEPSTONE_TOKEN`. */
   token?: string;
-  /** Milliseconds to wait for one answer. Default 10,000. */
+  /** Timeout for one response, in milliseconds. Default 10,000. */
   timeoutMs?: number;
   /**
-   * Milliseconds for which a call is tried again while the server is away or busy. Default 30,000.
-   * A turn waits 2 seconds at most for the messages that it begins with, and answers without them.
+   * Milliseconds for which a call is retried while the server is away or busy. Default 30,000. A turn waits at most 2
+   * seconds for its messages while the server is away, and then answers without them.
    */
   retryMs?: number;
-  /** The function that sends requests; the global `fetch` if not given. */
+  /** The function that sends requests. Default: the global `fetch`. */
   fetch?: typeof fetch;
 }
 
@@ -49,7 +49,7 @@ export interface Request {
   query?: Record<string, string | number | boolean | readonly string[] | undefined>;
   body?: Json;
   headers?: Record<string, string>;
-  /** Statuses, beside those of success, that are answers and no errors. */
+  /** Statuses, other than success, that are not errors. */
   allow?: readonly number[];
   /** The conversation whose turn this call is part of. */
   conversation?: string;
@@ -60,20 +60,20 @@ export interface Request {
 export interface Answer {
   status: number;
   body: Item;
-  /** The strong tag: a proxy that compresses makes it weak, and a weak tag never matches. */
+  /** The ETag as a strong tag: a compressing proxy makes it weak, and a weak tag never matches. */
   etag: string | null;
-  /** Whether an earlier try, whose answer was lost, may have been carried out. */
+  /** Whether an earlier try, whose response was lost, may have been carried out. */
   repeated: boolean;
 }
 
-/** Carries out the requests of a storage: a server, or this process on the files. */
+/** Carries out the requests of a storage: by a server, or in this process on the files. */
 export interface Sender {
   /** The agent's slug. */
   readonly agent: string;
   send(method: string, path: string, request?: Request): Promise<Answer>;
 }
 
-/** An answer as it came, from whatever answers at that address. */
+/** A raw response, possibly from another server at that address. */
 interface Reply {
   status: number;
   text: string;
@@ -81,8 +81,8 @@ interface Reply {
 }
 
 /**
- * Sends requests below `/v1/agents/{agent}`. A request that is sent again has the key of the first one, by
- * which the server knows it and answers as before instead of carrying it out twice.
+ * Sends requests below `/v1/agents/{agent}`. All tries of a request have the same idempotency key, so that the server
+ * answers a repeated request as before instead of carrying it out twice.
  */
 export class Client implements Sender {
   readonly agent: string;
@@ -91,9 +91,9 @@ export class Client implements Sender {
   readonly #timeoutMs: number;
   readonly #retryMs: number;
   readonly #fetch: typeof fetch;
-  /** When the server was first found away; null while it answers. */
+  /** The time when the server was first away; null while it answers. */
   #away: number | null = null;
-  /** Conversations with a turn that began without its messages while the server is away. */
+  /** Conversations with a turn that began without its messages because the server is away. */
   readonly #givenUp = new Set<string>();
 
   constructor(options: ClientOptions) {
@@ -107,10 +107,10 @@ export class Client implements Sender {
   }
 
   /**
-   * Send a request until it is answered. `path` has parts that are already encoded.
+   * Send a request, with retries, and return the answer. The parts of `path` must be encoded.
    *
-   * Throws AccessDeniedError for a token that does not open this agent's memory, and StoreError if the
-   * server refused the request or did not answer in time.
+   * Throws AccessDeniedError if the token does not give access to this agent, and StoreError if the server refused
+   * the request or did not answer in time.
    */
   async send(method: string, path: string, request: Request = {}): Promise<Answer> {
     const url = this.#base + path + queryOf(request.query);
@@ -123,17 +123,17 @@ export class Client implements Sender {
       if (!(tried instanceof Error) && !COME_AGAIN.has(tried.status)) {
         return { ...this.#checked(`${method} ${url}`, tried, request.allow ?? []), repeated };
       }
-      // Once an answer was lost, the state on the server is unknown, and later tries do not make it known.
+      // Once a response was lost, the state on the server stays unknown, whatever later tries return.
       repeated ||= !NOT_BEGUN.has(codeOf(tried));
       if (performance.now() + pause > this.#deadline(request, begin)) {
         throw this.#failed(`${method} ${url}`, tried, request);
       }
-      // Clients that lost the same server do not come back at the same moment.
+      // The random pause keeps clients of one server from retrying at the same moment.
       await sleep(pause * (0.5 + Math.random() / 2));
     }
   }
 
-  /** Return until when a call is tried again. */
+  /** Return the time until which a call is retried. */
   #deadline({ conversation, begins }: Request, begin: number): number {
     if (!this.#isGivenUp(conversation)) {
       return begin + Math.min(this.#retryMs, begins ? BEFORE_A_TURN : Infinity);
@@ -147,7 +147,7 @@ export class Client implements Sender {
 
   #failed(request: string, tried: Reply | Error, { conversation, begins }: Request): StoreError {
     if (begins && conversation !== undefined && this.#away !== null) {
-      // The turn goes on without its messages, and its later calls have to share what is left of the turn's time.
+      // The turn continues without its messages, and its later calls share the remaining time of the turn.
       this.#givenUp.add(conversation);
     }
     const why = tried instanceof Error ? reason(tried) : detailOf(objectOf(tried.text), tried.status);
@@ -155,7 +155,7 @@ export class Client implements Sender {
     return new StoreError(message, { cause: tried });
   }
 
-  /** Send one request; an error, not thrown, if no answer came. */
+  /** Send one request; return, not throw, an error if there is no response. */
   async #once(method: string, url: string, request: Request): Promise<Reply | Error> {
     const began = performance.now();
     const reply = await this.#sent(method, url, request, this.#wait(request, began));
@@ -168,7 +168,7 @@ export class Client implements Sender {
     return reply;
   }
 
-  /** Return how long to wait for one answer: a server that is only slow gets its time, unless a turn waits. */
+  /** Return the timeout for one response: a slow server gets the full timeout, unless a turn is waiting. */
   #wait(request: Request, now: number): number {
     const isGivenUp = this.#isGivenUp(request.conversation);
     if (request.begins) {
@@ -183,14 +183,14 @@ export class Client implements Sender {
       const response = await this.#fetch(url, {
         method,
         headers: [...this.#headers, ...Object.entries(headers), ["content-type", "application/json"]],
-        // Node refuses a timeout that is no whole number.
+        // Node requires the timeout to be an integer.
         signal: AbortSignal.timeout(Math.ceil(wait)),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       return { status: response.status, text: await response.text(), etag: response.headers.get("etag") };
     } catch (error) {
-      // `fetch` throws errors of connections as a TypeError with a cause, and the timeout as a DOMException, which is
-      // an Error in Node.
+      // `fetch` throws connection errors as a TypeError with a cause, and the timeout as a DOMException, which is an
+      // Error in Node.
       if (error instanceof Error) {
         return error;
       }
@@ -201,14 +201,14 @@ export class Client implements Sender {
   #checked(request: string, { status, text, etag }: Reply, allow: readonly number[]): Omit<Answer, "repeated"> {
     const body = objectOf(text);
     const code = body?.code;
-    // The server says the same of an agent that is out of the token's reach and of one that is not there.
+    // The server's response is the same for a missing agent and for an agent that the token may not access.
     if ([401, 403, 429].includes(status) || code === "agent_not_found") {
       throw new AccessDeniedError(`agent ${this.agent}: ${detailOf(body, status)}; see keepstone token create`);
     }
     if (code === "answer_forgotten") {
-      return { status: 200, body: {}, etag: null }; // It was carried out when it was sent before.
+      return { status: 200, body: {}, etag: null }; // An earlier try carried it out.
     }
-    // A page that is not found is no answer: something else is at this address.
+    // A status 404 for the route is not an answer: another server is at this address.
     const isAnswer = status < 300 || (allow.includes(status) && typeof code === "string" && code !== "not_found");
     if (body !== null && isAnswer) {
       return { status, body, etag: etag && etag.replace(/^W\//, "") };
@@ -217,18 +217,18 @@ export class Client implements Sender {
   }
 }
 
-/** Return whether nobody answered, or only a proxy that reaches no server. */
+/** Return whether there was no response, or only one from a proxy without its server. */
 function isAway(reply: Reply | Error): boolean {
   return reply instanceof Error || (COME_AGAIN.has(reply.status) && typeof objectOf(reply.text)?.code !== "string");
 }
 
-/** Return the code of a try without an answer: the server's reason to do nothing, or the system's error; else "". */
+/** Return the code of a failed try: the server's reason to do nothing, or the system's error code; else "". */
 function codeOf(tried: Reply | Error): string {
   const from: unknown = tried instanceof Error ? tried.cause : objectOf(tried.text);
   return typeof from === "object" && from !== null && "code" in from ? String(from.code) : "";
 }
 
-/** Wait before a change is tried again because others came first; StoreError after too many tries. */
+/** Wait before retrying a change because other writers came first; throw StoreError after too many tries. */
 export async function pauseAfter(tries: number, what: string): Promise<void> {
   if (tries + 1 >= MOST_TRIES) {
     throw new StoreError(`${what} was changed by others ${MOST_TRIES} times in a row; nothing was stored: try again`);
@@ -243,13 +243,13 @@ function detailOf(body: Item | null, status: number): string {
     : `what answers there (${status}) is not keepstone serve; look at the url`;
 }
 
-/** Return the address below which `/v1` is; TypeError for one that cannot be fetched. */
+/** Return the base address, without `/v1`; throw TypeError for an address that cannot be fetched. */
 function rootOf(url: string): string {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw new TypeError(`${shown(url)} is no url of keepstone serve; one is ${DEFAULT_URL}`);
   }
   const { origin, pathname } = new URL(url);
-  // People copy the address with and without the version, and behind a proxy it may have a path.
+  // The address may be given with or without the version, and behind a proxy it may have a path.
   return origin + pathname.replace(/(\/v1)?\/*$/, "");
 }
 

@@ -1,4 +1,4 @@
-/** The records of conversations: who has them, their titles and metadata. Each is a file of the agent's. */
+/** Records of conversations: user, resource, title and metadata. Each record is a file of the agent. */
 import type { Conversation, ConversationQueryOptions, CreateConversationInput } from "@voltagent/core";
 
 import type { Sender } from "./client.js";
@@ -14,13 +14,13 @@ export class Conversations {
   readonly #documents: Documents;
   readonly #damaged: (path: string) => void;
 
-  /** `damaged` is told the paths of records that no list can show. */
+  /** `damaged` is called with the path of each record that cannot be listed. */
   constructor(client: Sender, damaged: (path: string) => void) {
     this.#documents = new Documents(client, "conversations");
     this.#damaged = damaged;
   }
 
-  /** Begin a conversation; ConversationAlreadyExistsError for all but one of those who try at once. */
+  /** Create a conversation. Of concurrent calls, all but one throw ConversationAlreadyExistsError. */
   async create(input: CreateConversationInput): Promise<Conversation> {
     const now = new Date().toISOString();
     const conversation = { ...jsonOf(input), createdAt: now, updatedAt: now };
@@ -36,7 +36,7 @@ export class Conversations {
     return found && conversationOf(found);
   }
 
-  /** Change a conversation, if only its time; ConversationNotFoundError if it is missing. */
+  /** Change a conversation, and always its time; throw ConversationNotFoundError if it is missing. */
   async update(id: string, changes: Changes): Promise<Conversation> {
     const updated = await this.#documents.update(id, (old) => ({
       ...old,
@@ -50,24 +50,24 @@ export class Conversations {
     return conversationOf(updated);
   }
 
-  /** Remove a conversation's record; false if it is missing. */
+  /** Remove a conversation's record; return false if it is missing. */
   async remove(id: string): Promise<boolean> {
     return this.#documents.remove(id);
   }
 
-  /** Return the conversations that a query is for, the one changed last first unless it says otherwise. */
+  /** Return the conversations that match a query; by default the last changed one comes first. */
   async query(options: ConversationQueryOptions): Promise<Conversation[]> {
     const { orderBy = "updated_at", orderDirection = "DESC" } = options;
     const keys = { created_at: "createdAt", updated_at: "updatedAt", title: "title" } as const;
     const key = keys[orderBy];
     const sign = orderDirection === "ASC" ? 1 : -1;
-    // The server knows nothing of conversations, which are files, so they are sorted and cut here.
+    // The server sees conversations only as files, so they are sorted and limited here.
     const found = await this.#matching(options);
     found.sort((one, other) => sign * order(one[key], other[key]) || order(one.id, other.id));
     return pageOf(found, options);
   }
 
-  /** Return how many conversations a query is for, whatever its limit. */
+  /** Return the number of conversations that match a query, ignoring its limit. */
   async count(options: ConversationQueryOptions): Promise<number> {
     return (await this.#matching(options)).length;
   }
@@ -87,16 +87,16 @@ function conversationOf(item: Item): Conversation {
   return { ...item, title, metadata: item.metadata ?? {}, ...timesOf(item) } as unknown as Conversation;
 }
 
-/** Return when a record says that it was made and changed; one that lacks a time has the other, or the first of all. */
+/** Return a record's times of creation and change; a missing time is replaced by the other one, or by 1970. */
 function timesOf(item: Item, change = (time: string): string => time): Pick<Conversation, "createdAt" | "updatedAt"> {
   const [created, updated] = [item.createdAt, item.updatedAt].map((time) => (readTime(time) === null ? null : String(time)));
   const beginning = new Date(0).toISOString();
   return { createdAt: created ?? updated ?? beginning, updatedAt: change(updated ?? created ?? beginning) };
 }
 
-/** Return the time now, and at least a millisecond after an earlier change. */
+/** Return the current time, but at least a millisecond after an earlier change. */
 function later(before: string): string {
-  // Two updates within a millisecond, or a clock that was set back, would leave the order of the list to chance.
+  // Otherwise two updates within a millisecond, or a clock that was set back, would make the list's order random.
   return new Date(Math.max(Date.now(), new Date(before).getTime() + 1)).toISOString();
 }
 

@@ -1,4 +1,4 @@
-/** Small JSON documents in the agent's own files: readable, and changed so that no change is lost. */
+/** Small JSON documents in the agent's files: readable, with updates that lose no concurrent change. */
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 
@@ -11,7 +11,7 @@ import { fileStem } from "./layout.js";
 const PAGE = 1000;
 const [NOT_FOUND, CHANGED] = [404, 412];
 
-/** The documents of one kind, by the ids of what they are about, each in a file of its own below `voltagent/`. */
+/** The documents of one kind, by their ids, each in a separate file below `voltagent/`. */
 export class Documents {
   readonly #client: Sender;
   readonly #folder: string;
@@ -21,15 +21,15 @@ export class Documents {
     this.#folder = `voltagent/${kind}/`;
   }
 
-  /** Return a document, null if there is none. */
+  /** Return a document, null if it is missing. */
   async read(id: string): Promise<Item | null> {
     const found = await this.#open(id);
     return found && found.value;
   }
 
-  /** Write a new document; false, and nothing is written, if there is one. */
+  /** Write a new document; return false, and write nothing, if the document exists. */
   async create(id: string, value: Item): Promise<boolean> {
-    // The mark tells our own earlier try, whose answer was lost, from another writer's document.
+    // The mark `made` identifies a document that an earlier try of this call wrote, if its response was lost.
     const made = randomUUID();
     const headers = { "if-none-match": "*" };
     if (await this.#write(id, { ...value, made }, headers)) {
@@ -39,12 +39,12 @@ export class Documents {
     return found?.made === made;
   }
 
-  /** Write a document, whatever was there. */
+  /** Write a document, replacing any existing one. */
   async put(id: string, value: Item): Promise<void> {
     await this.#write(id, value);
   }
 
-  /** Write what `change` makes of a document, and return that; null if there is none. */
+  /** Replace a document by the result of `change`, and return the result; null if the document is missing. */
   async update(id: string, change: (value: Item) => Item): Promise<Item | null> {
     let value: Item | undefined;
     for (let tries = 0; ; tries += 1) {
@@ -53,10 +53,10 @@ export class Documents {
         return null;
       }
       if (value !== undefined && isDeepStrictEqual(found.value, value)) {
-        return value; // Our own earlier try, whose answer was lost.
+        return value; // An earlier try wrote it, but its response was lost.
       }
       value = change(found.value);
-      // The mark stays through updates: the one who made the document may still ask for it after a lost answer.
+      // Updates keep the mark: the document's creator may still check for it after a lost response.
       const mark: Item = found.made === null ? {} : { made: found.made };
       if (await this.#write(id, { ...value, ...mark }, { "if-match": found.etag })) {
         return value;
@@ -65,15 +65,15 @@ export class Documents {
     }
   }
 
-  /** Remove a document; false if there is none. */
+  /** Remove a document; return false if it is missing. */
   async remove(id: string): Promise<boolean> {
-    // Asked before, because the answer to a deletion that is sent again is that there is nothing.
+    // Check first: a repeated deletion, whose first response was lost, reports that the file is missing.
     const { status } = await this.#client.send("GET", this.#path(id), { allow: [NOT_FOUND] });
     await this.#client.send("DELETE", this.#path(id), { allow: [NOT_FOUND] });
     return status !== NOT_FOUND;
   }
 
-  /** Return all documents of this kind; `damaged` is told the paths of files that hold none. */
+  /** Return all documents of this kind; `damaged` is called with the path of each file that is not a document. */
   async all(damaged: (path: string) => void): Promise<Item[]> {
     const found: Item[] = [];
     let cursor: string | undefined;
@@ -118,17 +118,17 @@ export class Documents {
   }
 }
 
-/** Return a document, and the mark of who made it apart from it. */
+/** Split a document into its value and its creation mark. */
 function unmarked({ made, ...value }: Item): { value: Item; made: string | null } {
   return { value, made: typeof made === "string" ? made : null };
 }
 
-/** Return the part of a list that a query is for; a limit of 0 is none, as VoltAgent has it. */
+/** Return the page of a list that a query selects; as in VoltAgent, a limit of 0 means no limit. */
 export function pageOf<T>(found: readonly T[], { offset = 0, limit }: { offset?: number; limit?: number }): T[] {
   return found.slice(offset, limit ? offset + limit : undefined);
 }
 
-/** Return the path of a route for one of the agent's files. */
+/** Return the route for one of the agent's files. */
 export function urlOf(file: string): string {
   return `/files/${file.split("/").map(encodeURIComponent).join("/")}`;
 }

@@ -1,4 +1,4 @@
-/** VoltAgent memory straight on the session files, without a server: save, load, clear, list. */
+/** VoltAgent memory directly on the session files, without a server: save, load, clear, list. */
 import { randomBytes } from "node:crypto";
 
 import { isItem, type Item, plain } from "./json.js";
@@ -10,30 +10,30 @@ import { type InfoLogger, voltAgentLogger } from "./voltagent.js";
 
 const MILLISECOND = 1000n;
 
-/** A session as a list shows it. */
+/** A session in a list. */
 export interface SessionInfo {
   id: string;
-  /** When its log last changed. */
+  /** The time of the log's last change. */
   modified: Date;
-  /** Bytes of its log. */
+  /** The size of the log in bytes. */
   size: number;
 }
 
 export interface MemoryAdapterOptions {
-  /** The home's folder; logs lie in `agents/<slug>/memory/sessions` below it. Default `.work-agent`. */
+  /** The home's folder; logs are in `agents/<slug>/memory/sessions` below it. Default `.work-agent`. */
   root?: string;
-  /** The agent whose memory this is. Another agent's cannot be reached from here. Default `default`. */
+  /** The agent whose memory this is. Other agents' memories cannot be reached. Default `default`. */
   agent?: string;
-  /** Told of every clear; VoltAgent's own logger if not given. */
+  /** Logs every clear. Default: VoltAgent's own logger. */
   logger?: InfoLogger;
-  /** Tells the time of what is saved; for tests. */
+  /** Returns the time for saved events; for tests. */
   clock?: () => Date;
 }
 
 /**
  * One agent's session logs. Each event is one line of its session's NDJSON file.
  *
- * Any number of processes, in this language or in Python, may use the same files at once.
+ * Any number of processes, in JavaScript or Python, may use the same files at once.
  *
  * @example
  * const memory = new MemoryAdapter({ agent: "coder" });
@@ -57,12 +57,12 @@ export class MemoryAdapter {
     this.#clock = options.clock ?? (() => new Date());
   }
 
-  /** Return an adapter for another agent of the same home, with no session begun. */
+  /** Return an adapter for another agent of the same home, without a current session. */
   forAgent(slug: string): MemoryAdapter {
     return new MemoryAdapter({ ...this.#options, agent: slug });
   }
 
-  /** Begin a session with an empty log, make it the one that `save` uses, and return its id. */
+  /** Create a session with an empty log, make it the current session, which `save` uses, and return its id. */
   async newSession(): Promise<string> {
     const session = this.#newId();
     this.#current = session;
@@ -71,17 +71,17 @@ export class MemoryAdapter {
   }
 
   /**
-   * Append an event to a session's log and return it as `load` will. When this resolves, it is on the disk.
+   * Append an event to a session's log and return it as `load` will. The event is on disk when this resolves.
    *
-   * Without `sessionId` it goes to the session begun last, or a new one. An event keeps its own `id`,
-   * `type` and `ts`; one with an id that the session already holds takes the place of that event.
+   * Without `sessionId` the current session is used, or a new one. An event keeps its own `id`, `type` and `ts`. It
+   * replaces an event of the session with the same id.
    */
   async save(event: object, sessionId?: string): Promise<Item> {
     const [saved] = await this.saveAll([event], sessionId);
     return saved as Item;
   }
 
-  /** Save several events with one write and one sync: all of them, or none. */
+  /** Save several events atomically, with one write and one sync. */
   async saveAll(events: readonly object[], sessionId?: string): Promise<Item[]> {
     const items = events.map(itemOf);
     const session = sessionId ?? this.#current ?? (await this.newSession());
@@ -90,7 +90,7 @@ export class MemoryAdapter {
     return saved.map((entry) => structuredClone(unwrapped(entry)));
   }
 
-  /** Return a session's events, oldest first; `limit` is the number of the newest to keep. A missing session has none. */
+  /** Return a session's events, the oldest first; `limit` keeps the newest ones. A missing session has none. */
   async load(sessionId: string, options: { limit?: number } = {}): Promise<Item[]> {
     const { limit } = options;
     if (limit !== undefined && (!Number.isInteger(limit) || limit < 0)) {
@@ -99,14 +99,14 @@ export class MemoryAdapter {
     return this.#logs.of(sessionId).entries(limit).map((entry) => structuredClone(unwrapped(entry)));
   }
 
-  /** Return id, last change and size of every session, the one changed last first. */
+  /** Return the id, last change and size of every session, the last changed session first. */
   async list(): Promise<SessionInfo[]> {
     const found = this.#logs.list();
     found.sort((one, other) => Number(other.mtime - one.mtime) || (one.id < other.id ? 1 : -1));
     return found.map(({ id, mtime, size }) => ({ id, modified: new Date(Number(mtime / 1_000_000n)), size }));
   }
 
-  /** Empty a session's log to zero bytes and tell the logger; false if it is missing. */
+  /** Empty a session's log to zero bytes and report it to the logger; return false if the session is missing. */
   async clear(sessionId: string): Promise<boolean> {
     await this.#logs.removeHidden(sessionId);
     const bytes = await this.#logs.of(sessionId).clear();
@@ -118,7 +118,7 @@ export class MemoryAdapter {
     return true;
   }
 
-  /** Remove a session's log, its archive and its lock file; false if it is missing. */
+  /** Remove a session's log, archive and lock file; return false if the session is missing. */
   async delete(sessionId: string): Promise<boolean> {
     if (sessionId === this.#current) {
       this.#current = null;
@@ -127,7 +127,7 @@ export class MemoryAdapter {
     return this.#logs.remove(sessionId);
   }
 
-  /** Hide one event, by a line that says so; false if the session has no event of this id. */
+  /** Delete one event by writing a tombstone; return false if the session has no event with this id. */
   async deleteEvent(sessionId: string, id: string): Promise<boolean> {
     return this.#logs.of(sessionId).delete(id, formatTime(ofDate(this.#clock())));
   }
@@ -138,7 +138,7 @@ export class MemoryAdapter {
 
   #records(items: Item[], newest: Microseconds | null): Item[] {
     const now = ofDate(this.#clock());
-    // This clock counts milliseconds and the Python side's microseconds: what follows must not seem older.
+    // This clock counts milliseconds, Python's clock microseconds: a later event must not get an earlier time.
     const ts = newest !== null && newest > now && newest - now < MILLISECOND ? newest : now;
     return items.map((item) => recordOf(item, () => this.#newId(), () => ts));
   }
@@ -152,10 +152,10 @@ function itemOf(event: unknown): Item {
   return wrapped(item);
 }
 
-/** Return an id of our own: a UUID of version 7, which sorts by time (RFC 9562). */
+/** Return a new id: a UUID of version 7, which sorts by time (RFC 9562). */
 function uuid7(now: Date): string {
   const bytes = randomBytes(16);
-  // The first 48 bits are the time in milliseconds, so ids sort as they were made.
+  // The first 48 bits are the time in milliseconds, so ids sort by creation time.
   bytes.writeUIntBE(now.getTime(), 0, 6);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

@@ -1,13 +1,13 @@
-/** Replaces values that are too large to be stored, piece by piece, so that the rest is kept. */
+/** Replacing values that are too large to store, one by one, so that the rest is kept. */
 import { bytesOf, isItem, type Item, type Json } from "./json.js";
 
-/** Keys that say what a part is; without them the rest would mean nothing. */
+/** Keys that identify a part; they are never replaced, as the rest would be meaningless without them. */
 const KEPT = new Set(["type", "id", "role", "state", "toolCallId", "toolName", "operationId", "stepIndex"]);
 
 /**
- * Replace the largest values of some objects by markers until `left` bytes fewer are taken.
+ * Replace the largest values of some objects by markers until `left` bytes are saved.
  *
- * A file that is too large becomes a text that says so: a marker is no address that a model could be sent.
+ * A file that is too large becomes a text part, as a marker is not an address that could be sent to a model.
  */
 export function shrink(holders: readonly Item[], left: number): void {
   const slots = holders.flatMap((holder) =>
@@ -35,12 +35,12 @@ export function itemsIn(value: Json | undefined): Item[] {
   return Array.isArray(value) ? value.filter(isItem) : [];
 }
 
-/** Return some values in groups of limited bytes, unless a single one takes more, and of a limited number of values. */
+/** Split values into groups of at most `most` bytes and `count` values. A larger value gets its own group. */
 export function groupsOf<T extends Json>(values: readonly T[], most: number, count = Infinity): T[][] {
   const groups: T[][] = [];
   let left = 0;
   for (const value of values) {
-    // The comma or the line end behind it counts, too.
+    // The comma or line end after the value counts, too.
     const bytes = bytesOf(value) + 1;
     let group = groups.at(-1);
     if (group === undefined || bytes > left || group.length >= count) {

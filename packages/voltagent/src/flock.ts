@@ -1,14 +1,14 @@
 /**
- * The system's own lock on an open file: flock(2) of the C library, which Python's `filelock` takes as well.
+ * The operating system's lock on an open file: flock(2) of the C library, which Python's `filelock` also uses.
  *
- * Node has no call for it, and a lock by fcntl(2), as other packages take it, is another lock on Linux:
- * it would keep nobody out. See docs/decisions/0013.
+ * Node has no call for flock. A lock by fcntl(2), as other packages use it, is independent of flock on Linux, and
+ * would exclude nobody. See docs/decisions/0013.
  */
 import { StoreError } from "./errors.js";
 
-/** Takes and gives back an exclusive lock on a descriptor. */
+/** Acquires and releases an exclusive lock on a file descriptor. */
 export interface Flock {
-  /** Take the lock if it is free; return whether it was. */
+  /** Acquire the lock if it is free; return whether it was acquired. */
   tryLock(fd: number): boolean;
   unlock(fd: number): void;
 }
@@ -17,7 +17,7 @@ const [LOCK_EX, LOCK_NB, LOCK_UN] = [2, 4, 8];
 
 let loaded: Promise<Flock> | undefined;
 
-/** Load the C library's flock; StoreError where there is none, and nothing is locked half-way. */
+/** Load the C library's flock; throw StoreError if it is not available. */
 export function loadFlock(): Promise<Flock> {
   return (loaded ??= load());
 }
@@ -28,8 +28,8 @@ async function load(): Promise<Flock> {
     throw new StoreError(`Windows has no flock; ${remedy}`);
   }
   try {
-    // Loaded only when a lock is needed: koffi is an optional package with native code, and a storage on a server
-    // does without it.
+    // Load koffi only when a lock is needed: it is an optional package with native code, and a storage on a server
+    // does not need it.
     const { default: koffi } = await import("koffi");
     const flock = koffi.load(null).func("int flock(int fd, int operation)") as (fd: number, how: number) => number;
     return locking(flock, () => koffi.errno(), koffi.os.errno);
@@ -56,7 +56,7 @@ function locking(
       if (code === codes.EAGAIN || code === codes.EWOULDBLOCK) {
         return false;
       }
-      // A signal ended the call before it was decided, so it is made again.
+      // A signal interrupted the call, so it is repeated.
       if (code !== codes.EINTR) {
         throw new StoreError(`the system refuses a lock (errno ${code}): is this a network file system?`);
       }

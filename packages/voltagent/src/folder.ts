@@ -1,4 +1,4 @@
-/** The sessions folder of one agent: made when first written to, and never reached through a link. */
+/** Folders below a home, such as an agent's sessions: created on first write, and never reached through a link. */
 import {
   closeSync, constants, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readdirSync, renameSync, unlinkSync,
   writeSync,
@@ -12,12 +12,12 @@ const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR }
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
-/** Return whether an error of the system has one of these codes. */
+/** Return whether an error is a system error with one of these codes. */
 export function isSystemError(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }
 
-/** Return what `look` gives, or null if what it looks at is missing. */
+/** Return the result of `look`, or null if its file is missing. */
 export function ifThere<T>(look: () => T): T | null {
   try {
     return look();
@@ -29,7 +29,7 @@ export function ifThere<T>(look: () => T): T | null {
   }
 }
 
-/** A folder below a root. The root itself may be a link, nothing below it is followed if it is one. */
+/** A folder below a root. The root may be a link; links below it are never followed. */
 export class Folder {
   readonly path: string;
   readonly #root: string;
@@ -41,9 +41,9 @@ export class Folder {
     this.path = join(this.#root, ...parts);
   }
 
-  /** Make the folder and its missing parents, synced, so that they are there after a power cut. */
+  /** Create and sync the folder and its missing parents, so that they survive a power cut. */
   make(): void {
-    // Only the root may be reached through links: below it each folder is made and checked by itself, which
+    // Only the root may be reached through links. Below it each folder is created and checked separately, which
     // `recursive` would not do.
     mkdirSync(this.#root, { recursive: true, mode: FOLDER_MODE });
     for (const path of this.#levels()) {
@@ -59,12 +59,12 @@ export class Folder {
     }
   }
 
-  /** Return whether the folder exists; CorruptLogError if a part of its path is a link. */
+  /** Return whether the folder exists; throw CorruptLogError if a part of its path is a link. */
   exists(): boolean {
     return this.#levels().every((path) => ifThere(() => check(path)) !== null);
   }
 
-  /** Open a file of the folder; CorruptLogError if it is a link, a folder or a device. */
+  /** Open a file in the folder; throw CorruptLogError if it is a link, a folder or a device. */
   open(name: string, flags: number): number {
     if ((flags & O_CREAT) === 0 && !this.exists()) {
       throw Object.assign(new Error(`${this.path} is missing`), { code: "ENOENT" });
@@ -79,7 +79,7 @@ export class Folder {
 
   #open(name: string, flags: number): number {
     try {
-      // O_NONBLOCK: opening a FIFO must not wait for its other end. On regular files it does nothing.
+      // With O_NONBLOCK, opening a FIFO does not wait for its other end. It has no effect on regular files.
       return openSync(join(this.path, name), flags | O_NOFOLLOW | O_NONBLOCK, FILE_MODE);
     } catch (error) {
       if (isSystemError(error, "ELOOP", "EMLINK", "EISDIR", "ENXIO")) {
@@ -89,12 +89,12 @@ export class Folder {
     }
   }
 
-  /** Return the state of a file, null if it is missing; a link is not followed. */
+  /** Return the status of a file, null if it is missing; a link is not followed. */
   stat(name: string): BigIntStats | null {
     return ifThere(() => lstatSync(join(this.path, name), { bigint: true }));
   }
 
-  /** Return what the folder, or a folder of it, holds; nothing if that is missing or a link. */
+  /** Return the entries of the folder or of a subfolder; empty if it is missing, or if the subfolder is a link. */
   entries(name?: string): Dirent[] {
     if (!this.exists() || (name !== undefined && !this.stat(name)?.isDirectory())) {
       return [];
@@ -102,7 +102,7 @@ export class Folder {
     return readdirSync(join(this.path, name ?? "."), { withFileTypes: true });
   }
 
-  /** Write a file in one step: a killed process leaves the old one or the new one. `temporary` is written first. */
+  /** Replace a file atomically: a killed process leaves the old or the new file. `temporary` is written first. */
   replace(name: string, parts: Iterable<Uint8Array>, temporary: string): void {
     this.unlink(temporary);
     const fd = this.open(temporary, O_CREAT | O_EXCL | O_RDWR);
@@ -120,11 +120,11 @@ export class Folder {
     } finally {
       closeSync(fd);
     }
-    // A rename is on the disk only once its folder is. Until then a power cut may bring the old file back.
+    // A rename is durable only once its folder is synced. Until then a power cut may bring the old file back.
     this.sync(dirname(name));
   }
 
-  /** Make a folder in the folder, unless it is there. */
+  /** Create a subfolder, unless it exists. */
   makeSub(name: string): void {
     try {
       mkdirSync(join(this.path, name), { mode: FOLDER_MODE });
@@ -136,12 +136,12 @@ export class Folder {
     }
   }
 
-  /** Remove a file; one that is missing is fine. */
+  /** Remove a file if it exists. */
   unlink(name: string): void {
     ifThere(() => unlinkSync(join(this.path, name)));
   }
 
-  /** Return once the names in the folder, or in a folder of it, are on the disk. */
+  /** Sync the names in the folder or in a subfolder to disk. */
   sync(name = "."): void {
     ifThere(() => syncFolder(join(this.path, name)));
   }

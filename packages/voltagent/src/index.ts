@@ -1,4 +1,4 @@
-/** VoltAgent memory that is keepstone's: on a server, or straight on the session files. */
+/** Keepstone memory for VoltAgent: on a server, or directly on the session files. */
 export {
   AccessDeniedError,
   CorruptLogError,

@@ -1,22 +1,22 @@
-/** JSON values as a log holds them: checked on the way in, strict on the way out. */
+/** JSON values for a log: conversion, validation and parsing. */
 import { shown } from "./layout.js";
 
-/** Anything that has a JSON form. */
+/** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** One JSON object: a line of a log, an entry, an event. */
+/** A JSON object: a line of a log, an entry, an event. */
 export type Item = { [key: string]: Json };
 
 const MAX_DEPTH = 200;
-/** Leaves room for the levels of the entry around a message. */
+/** Maximum depth in `jsonOf`, which leaves room for the levels of the entry around a message. */
 const MAX_MARKED_DEPTH = MAX_DEPTH - 10;
 
 /**
- * Return a copy of a value made of plain JSON values.
+ * Copy a value to plain JSON values.
  *
- * As `JSON.stringify` does, it takes what `toJSON` gives (a Date becomes its text) and leaves out
- * properties that are `undefined`. Unlike it, it refuses what would silently become something else:
- * NaN and infinity, functions, maps, and strings that no file can keep.
+ * Like `JSON.stringify`, it uses `toJSON` (a Date becomes its text) and leaves out properties that are `undefined`.
+ * Unlike `JSON.stringify`, it refuses values that would silently change: NaN and infinity, functions, maps, and
+ * strings that cannot be stored in a file.
  */
 export function plain(value: unknown, depth = 0): Json {
   if (value === null || typeof value === "boolean") {
@@ -32,7 +32,7 @@ export function plain(value: unknown, depth = 0): Json {
     throw new RangeError(`values nest deeper than ${MAX_DEPTH} levels: flatten them`);
   }
   if (Array.isArray(value)) {
-    return Array.from(value, (item: unknown) => plain(item, depth + 1)); // It does not pass over holes.
+    return Array.from(value, (item: unknown) => plain(item, depth + 1)); // Array.from also visits holes.
   }
   if (typeof value === "object") {
     return plainObject(value, depth);
@@ -67,16 +67,16 @@ function finite(number: number): number {
   if (!Number.isFinite(number)) {
     throw new RangeError(`${number} has no JSON form: store null or a string instead`);
   }
-  // JSON.stringify writes -0 as 0, and a stored value must come back as it was returned.
+  // JSON.stringify writes -0 as 0, and a value must be read back as it was returned.
   return number === 0 ? 0 : number;
 }
 
-/** Return whether a value is an object and no array. */
+/** Return whether a value is an object other than an array. */
 export function isItem(value: Json | undefined): value is Item {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Return the object that a text holds, null if it holds something else. */
+/** Parse a text as a JSON object; return null if it is not one. */
 export function objectOf(text: string): Item | null {
   try {
     const value = JSON.parse(text) as Json;
@@ -89,7 +89,7 @@ export function objectOf(text: string): Item | null {
   }
 }
 
-/** Return whether all numbers of a parsed value are finite and it nests no deeper than `depth` levels. */
+/** Return whether all numbers of a parsed value are finite and its depth is at most `depth` levels. */
 export function isSound(value: Json, depth: number): boolean {
   if (typeof value === "number") {
     return Number.isFinite(value);
@@ -101,10 +101,10 @@ export function isSound(value: Json, depth: number): boolean {
 }
 
 /**
- * Return a JSON copy of a value, as `JSON.stringify` writes it, with a marker where that would throw.
+ * Copy a value to JSON as `JSON.stringify` does, with a marker where `JSON.stringify` would throw.
  *
- * What a tool returns may be circular or hold a BigInt, and must not cost the message around it.
- * Halves of torn characters are replaced.
+ * The result of a tool may be circular or contain a BigInt, and must not prevent storing its message. Lone surrogates
+ * are replaced.
  */
 export function jsonOf(value: object): Item {
   return copyOf(value, "", []) as Item;
@@ -129,7 +129,7 @@ function copyOf(given: unknown, key: string, above: readonly object[]): Json | u
 }
 
 function copyOfObject(value: object, above: readonly object[]): Json {
-  // Only objects above are circles. The same object twice side by side has a JSON form.
+  // Only an object inside of itself is circular. The same object in two sibling places is valid.
   if (above.includes(value)) {
     return "[Circular]";
   }
@@ -144,9 +144,9 @@ function copyOfObject(value: object, above: readonly object[]): Json {
   return Object.fromEntries(pairs.filter((pair): pair is [string, Json] => pair[1] !== undefined));
 }
 
-/** Return what `toJSON` of a value gives, the value itself if it has none. */
+/** Return the result of a value's `toJSON`, or the value itself if it has none. */
 function formOf(value: unknown, key: string): unknown {
-  // `JSON.stringify` unwraps these, too.
+  // `JSON.stringify` also unwraps these.
   if (value instanceof String || value instanceof Number || value instanceof Boolean) {
     return value.valueOf();
   }
@@ -158,7 +158,7 @@ function read(value: object, key: string): unknown {
   return unlessItThrows(() => (value as Record<string, unknown>)[key]);
 }
 
-/** Return what code of the caller's gives, such as a getter, a marker with its message if it throws. */
+/** Return the result of the caller's code, such as a getter; if it throws, return a marker with the message. */
 function unlessItThrows(act: () => unknown): unknown {
   try {
     return act();
@@ -167,7 +167,7 @@ function unlessItThrows(act: () => unknown): unknown {
   }
 }
 
-/** Return the bytes that a value takes as JSON. */
+/** Return the size of a value as JSON, in bytes. */
 export function bytesOf(value: Json): number {
   return Buffer.byteLength(JSON.stringify(value));
 }

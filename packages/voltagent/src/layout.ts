@@ -1,22 +1,22 @@
-/** Where things live: agent slugs, session ids, and the names of their files. */
+/** File layout of a home: agent slugs, session ids, and the names of their files. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 
 import { InvalidAgentIdError, InvalidSessionIdError } from "./errors.js";
 
-// These names are on disk and shared with every other program that opens a home. They never change.
-/** The ending of a log's name. */
+// These names are on disk, and other programs that open a home use them as well. They never change.
+/** The extension of a log. */
 const EXTENSION = ".ndjson";
 /** The folder of archives, inside a sessions folder. */
 export const ARCHIVE = ".archive";
-/** The ending that a log's temporary file has after the log's whole name. */
+/** Suffix of a log's temporary file, after the log's whole name. */
 export const TEMPORARY = ".tmp";
-/** The ending of the file that Python prepares to replace a log to which others still write. */
+/** Suffix of the file with which Python will replace a log while others still write to the log. */
 export const PREPARED = `.next${TEMPORARY}`;
 
 const LOCK = ".lock";
 const LONGEST_SESSION = 200;
-/** Names that cannot be a part of an address: the empty one, and those that mean folders there. */
+/** Names that cannot be a part of a URL's path: the empty name, `.` and `..`. */
 const NO_PART = /^\.{0,2}$/;
 const SLUG = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/;
 
@@ -25,7 +25,7 @@ export function checkAgent(agent: unknown): string {
   if (typeof agent !== "string") {
     throw new TypeError(`an agent's slug is a string, not ${typeof agent}`);
   }
-  // A dollar sign also matches before a final newline in other languages; in JavaScript it does not.
+  // Unlike in other languages, `$` does not match before a final newline in JavaScript.
   if (!SLUG.test(agent)) {
     throw new InvalidAgentIdError(
       `${shown(agent)} is no agent slug; use 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit first and no dot last`,
@@ -34,7 +34,7 @@ export function checkAgent(agent: unknown): string {
   return agent;
 }
 
-/** Return the names, below the root, of the folders that lead to an agent's logs. */
+/** Return the names of the folders from the root to an agent's logs. */
 export function sessionsFolder(agent: string): string[] {
   return ["agents", checkAgent(agent), "memory", "sessions"];
 }
@@ -42,7 +42,7 @@ export function sessionsFolder(agent: string): string[] {
 /**
  * Return the name of a session's log: the id, percent-encoded, and the extension.
  *
- * `A-Z a-z 0-9 - _ . ~` stay (a leading dot does not), every other UTF-8 byte becomes `%XX`.
+ * `A-Z a-z 0-9 - _ . ~` stay, except a leading dot; every other UTF-8 byte becomes `%XX`.
  *
  * @example sessionFile("../x") === "%2E.%2Fx.ndjson"
  */
@@ -66,7 +66,7 @@ export function sessionFile(session: unknown): string {
 }
 
 function encode(session: string): string {
-  // encodeURIComponent leaves five more characters alone than the rule does.
+  // encodeURIComponent leaves five more characters unencoded than this format.
   const stem = encodeURIComponent(session).replace(/[!'()*]/g, hex);
   return stem.startsWith(".") ? `%2E${stem.slice(1)}` : stem;
 }
@@ -76,8 +76,8 @@ function hex(character: string): string {
 }
 
 /**
- * Return the session that holds a conversation, whose id may be any string: the id itself, or where no file or
- * address can be named so what is readable of it and a digest, as the Python side's `Layout.session_name` makes.
+ * Return the session id for a conversation, whose id may be any string. If the id does not fit into a file name or
+ * URL, the session id is the readable part of it and a digest, as from Python's `Layout.session_name`.
  */
 export function sessionFor(conversation: string): string {
   const id = conversation.toWellFormed();
@@ -89,28 +89,28 @@ export function sessionFor(conversation: string): string {
   return `${readable}-${digest}`.replace(/^-/, "");
 }
 
-/** Return the id of the entry that holds a message: the message's own, unless no address can name that. */
+/** Return the id of the entry for a message: the message's id, unless it cannot be part of a URL. */
 export function entryFor(message: string): string {
   return NO_PART.test(message) ? sessionFor(message) : message.toWellFormed();
 }
 
-/** Return the name of a file for an id of any length, without an extension; the same id always has the same. */
+/** Return the file name, without extension, for an id of any length. The same id always gets the same name. */
 export function fileStem(id: string): string {
   return encode(sessionFor(id));
 }
 
 /**
- * Return the session that a file name stands for, or null if it is no log's name.
+ * Return the session id for a file name, or null if it is not the name of a log.
  *
- * Names that people made are read too: valid `%XX` are decoded if that gives UTF-8,
- * otherwise the name without its extension is the id.
+ * Names chosen by people are also accepted: valid `%XX` are decoded if the result is UTF-8; otherwise the name
+ * without its extension is the id.
  */
 export function sessionOf(fileName: string): string | null {
   const stem = fileName.endsWith(EXTENSION) ? fileName.slice(0, -EXTENSION.length) : "";
   if (!stem || stem.startsWith(".") || stem.includes("\uFFFD")) {
     return null;
   }
-  // A percent sign without two hexadecimal digits behind it stands for itself.
+  // A percent sign that is not followed by two hexadecimal digits is literal.
   const escaped = stem.replace(/%(?![0-9A-Fa-f]{2})/g, "%25");
   try {
     return decodeURIComponent(escaped);
@@ -128,8 +128,8 @@ export function lockFile(logName: string): string {
 }
 
 /**
- * Return the name of the log that a file has lines of: the log itself, its archive or what was copied of them
- * before they were mended, each finished or not.
+ * Return the name of the log that a file belongs to. The file is the log, its archive, an original that was copied
+ * before a repair, or a temporary file of one of them.
  */
 export function logOf(fileName: string): string {
   return fileName.replace(new RegExp(`${TEMPORARY.replace(".", "\\.")}$`), "").replace(/\.\d{8}T\d{12}Z\.original$/, "");
@@ -140,7 +140,7 @@ export function archiveFile(logName: string): string {
   return join(ARCHIVE, logName);
 }
 
-/** Return a value as messages show it: quoted, and not too long. */
+/** Return a value for messages: quoted, and shortened if it is long. */
 export function shown(value: string): string {
   const quoted = JSON.stringify(value);
   return quoted.length > 80 ? `${quoted.slice(0, 80)}…` : quoted;

@@ -1,9 +1,9 @@
-/** One line of a log: its grammar, and what a later line does to an entry (docs/formats/log.md). */
+/** Lines of a log: their grammar, and how a later line changes an entry (docs/formats/log.md). */
 import { batchOf, isMark } from "./batch.js";
 import { isItem, isSound, type Item, type Json } from "./json.js";
 import { formatTime, instant } from "./time.js";
 
-/** The longest line in bytes, newline included; readers skip longer ones. */
+/** Maximum length of a line in bytes, including its newline; readers skip longer lines. */
 export const MAX_LINE = 16 * 1024 * 1024;
 
 const ENVELOPE = new Set(["id", "ts", "type"]);
@@ -14,15 +14,15 @@ const RESERVED = new Set(
   ).split(" "),
 );
 const DEFAULT_TYPE = "event";
-/** Keys of a line that only counts accesses, which is no modification. */
+/** Keys of a line that only counts accesses, which does not set `modified`. */
 const OF_COUNTS = new Set(["id", "ts", "access", "batch"]);
 const READ_DEPTH = 208;
-/** Bytes of a line that writers leave free, so that a batch mark and later patches fit into it. */
+/** Number of bytes that writers leave free in a line for a batch mark and later patches. */
 const ROOM = 1024;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Return the JSON object that a line holds, or null if it holds no such thing. */
+/** Parse a line as a JSON object; return null if it is not a valid one. */
 export function parse(raw: Uint8Array): Item | null {
   if (raw.length > MAX_LINE) {
     return null;
@@ -33,7 +33,7 @@ export function parse(raw: Uint8Array): Item | null {
     if (!isItem(item) || !isSound(item, READ_DEPTH)) {
       return null;
     }
-    // A value that only looks like a mark after parsing must not hide the line: see `isMark`.
+    // A value that looks like a mark only after parsing must not hide the line: see `isMark`.
     return batchOf(item) === null || isMark(text) ? item : { ...item, batch: null };
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError) {
@@ -43,12 +43,12 @@ export function parse(raw: Uint8Array): Item | null {
   }
 }
 
-/** Return a line's bytes without the byte order mark that some editors put before the first. */
+/** Return a line's bytes without the byte order mark that some editors put before the first line. */
 export function withoutBom<T extends Uint8Array>(raw: T): T {
   return raw[0] === 0xef && raw[1] === 0xbb && raw[2] === 0xbf ? (raw.subarray(3) as T) : raw;
 }
 
-/** Return the line of a record, newline included; RangeError if it would be too long to be read. */
+/** Return the line for a record, including the newline; throw RangeError if readers would skip it. */
 export function dump(record: Item): string {
   const line = `${JSON.stringify(record)}\n`;
   checkLength(line, MAX_LINE - ROOM);
@@ -61,32 +61,32 @@ export function checkSize(record: Item): void {
 }
 
 function checkLength(line: string, most: number): void {
-  // A UTF-16 unit takes three bytes at most, so short texts need no counting.
+  // A UTF-16 unit takes at most three bytes, so short texts need no counting.
   if (line.length * 3 > most && Buffer.byteLength(line) > most) {
     throw new RangeError(`the entry takes ${Buffer.byteLength(line)} bytes, it may take ${most}: split it`);
   }
 }
 
-/** Return the lines of several records, marked as one batch so that readers see all or none. */
+/** Mark the lines of several records as one batch, so that readers see all or none of them. */
 export function inBatch(lines: string[]): string[] {
   if (lines.length < 2) {
     return lines;
   }
-  // The mark is put before the closing brace and the line end. The lines are not parsed again.
+  // Insert the mark before the closing brace and the newline, without parsing the line.
   return lines.map((line, at) => `${line.slice(0, -2)},"batch":[${at + 1},${lines.length}]}\n`);
 }
 
-/** Return the type that a line names, or null. */
+/** Return the type of a line, or null. */
 function typeOf(record: Item): string | null {
   return typeof record.type === "string" && record.type ? record.type : null;
 }
 
-/** Return the id that a line names, or null if it names none that is valid Unicode. */
+/** Return the id of a line, or null if it has no id that is valid Unicode. */
 export function idOf(record: Item): string | null {
   return typeof record.id === "string" && record.id && record.id.isWellFormed() ? record.id : null;
 }
 
-/** Return whether a line has a type or a payload; a line that has neither is a patch. */
+/** Return whether a line is a put, which has a type or a payload; any other line is a patch. */
 export function isPut(record: Item): boolean {
   return typeOf(record) !== null || !Object.keys(record).every(isHead);
 }
@@ -100,24 +100,24 @@ export function isTombstone(record: Item): boolean {
   return record.deleted === true;
 }
 
-/** Return a line that begins a life of its id, with the number of that life if earlier ones are known. */
+/** Return a line that begins the next life of its id, with the life's number if it is not the first. */
 export function inNextLife(record: Item, last: number): Item {
   return last === 0 ? record : { ...record, life: last + 1 };
 }
 
-/** Return which life of its id a line says that it begins, 1 if it says none. */
+/** Return the number of the life that a line begins; 1 if the line has no number. */
 export function lifeOf(record: Item): number {
   return typeof record.life === "number" && Number.isInteger(record.life) && record.life > 1 ? record.life : 1;
 }
 
-/** Return the entry that a creating line makes. */
+/** Return the entry that a line creates. */
 export function create(record: Item): Item {
   const { id = "", ts = "", batch: _, ...rest } = record;
-  // The batch is a fact of the writing and none of the entry.
+  // The batch mark belongs to the line and not to the entry.
   return { id, ts, ...rest, type: typeOf(record) ?? DEFAULT_TYPE };
 }
 
-/** Return an entry after a put or a patch: a put replaces type, payload and origin, a patch sets reserved keys. */
+/** Apply a put or a patch to an entry: a put replaces type, payload and origin, a patch sets reserved keys. */
 export function apply(entry: Item, later: Item): Item {
   const put = isPut(later);
   const kept = Object.entries(entry).filter(([key]) => !put || (isHead(key) && key !== "origin"));
@@ -138,7 +138,9 @@ export function apply(entry: Item, later: Item): Item {
 
 const OF_MESSAGES = "content parts tool_calls data call_id summary encrypted_content action arguments code input output queries result";
 
-/** Return the text of an entry, or its payload if that may be a message with content blocks, which only Python reads. */
+/**
+ * Return the text of an entry. A payload that may have content blocks, which only Python reads, is returned itself.
+ */
 export function saidBy(record: Item): Json {
   const payload = payloadOf(record);
   const speaker = ["speaker", "name", "role"].find((key) => isText(payload[key]));
@@ -181,7 +183,8 @@ function strings(value: Json, label: string): string[] {
 }
 
 /**
- * Return what stores an event: itself, or wrapped in `data` if it has keys that mean something else in a line.
+ * Return the record for an event: the event itself, or the event in `data` if its keys have another meaning in a
+ * line.
  */
 export function wrapped(event: Item): Item {
   if (!needsWrapping(event)) {
@@ -196,7 +199,7 @@ export function wrapped(event: Item): Item {
   };
 }
 
-/** Return a line's event as it was saved: what had to be wrapped without its envelope. */
+/** Return a line's event as it was saved, unwrapped from `data` if `wrapped` put it there. */
 export function unwrapped(line: Item): Item {
   if (isItem(line.data) && needsWrapping(line.data)) {
     return line.data;
@@ -219,7 +222,7 @@ function isName(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** Return the record of a new line: envelope first, its time as the log writes times. */
+/** Return the record of a new line, with the envelope first and the time in the format of the log. */
 export function recordOf(item: Item, newId: () => string, now: () => bigint): Item {
   const { id, ts, type, ...rest } = item;
   return {

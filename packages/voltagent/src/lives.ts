@@ -1,4 +1,4 @@
-/** The journal of erasures beside the logs: how many lives of an id are over (docs/formats/log.md). */
+/** The erasure journal beside the logs: the number of erased lives of each id (docs/formats/log.md). */
 import { createHash, randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, fsyncSync, readFileSync, readSync, writeSync } from "node:fs";
 
@@ -13,7 +13,7 @@ import { formatTime, ofDate } from "./time.js";
 const JOURNAL = ".purged.ndjson";
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = constants;
 
-/** Return how many lives of some ids of a session were erased; ids without any are left out. */
+/** Return the number of erased lives for some ids of a session; ids without erased lives are left out. */
 export function erasedLives(folder: Folder, logName: string, ids: readonly string[]): Map<string, number> {
   const fd = ids.length ? ifThere(() => folder.open(JOURNAL, O_RDONLY)) : null;
   const found = new Map<string, number>();
@@ -23,7 +23,7 @@ export function erasedLives(folder: Folder, logName: string, ids: readonly strin
   try {
     const session = sessionOf(logName) ?? logName;
     const wanted = new Map(ids.map((id) => [digest(session, id), id]));
-    // Latin-1 keeps every byte, so that `parse` itself sees the damaged ones and refuses their line.
+    // Latin-1 keeps every byte, so that `parse` finds damaged bytes and refuses their line.
     for (const raw of readFileSync(fd, "latin1").split("\n")) {
       const line = parse(Buffer.from(raw, "latin1"));
       const id = line && wanted.get(String(line.purged));
@@ -37,7 +37,7 @@ export function erasedLives(folder: Folder, logName: string, ids: readonly strin
   return found;
 }
 
-/** Return the last life of each id that some files of a session have lines of, the archive first. */
+/** Return the last life of each id in a session's files; `names` has the archive first. */
 export function livesIn(folder: Folder, names: readonly string[]): Map<string, number> {
   const lives = new Map<string, number>();
   const live = new Set<string>();
@@ -69,9 +69,9 @@ export function livesIn(folder: Folder, names: readonly string[]): Map<string, n
 }
 
 /**
- * Record that lives of a session's entries are over, synced, before their bytes go: others that sync or merge then
- * erase them, too. `isGone` says that the session goes with them. The result takes the lines back, for an erasure
- * that has erased nothing.
+ * Record and sync the end of lives of a session's entries before their bytes are erased, so that later syncs and
+ * merges erase the entries, too. With `isGone` the whole session is removed. The returned function withdraws the
+ * lines, for an erasure that failed before it erased anything.
  */
 export async function recordErased(
   folder: Folder, logName: string, lives: ReadonlyMap<string, number>, isGone = false,
@@ -92,7 +92,7 @@ function append(folder: Folder, lines: readonly string[]): void {
   try {
     const { size } = fstatSync(fd);
     const last = Buffer.alloc(1);
-    // A writer may have been killed in the middle of its line. A newline first keeps ours apart from it.
+    // A killed writer may have left a torn line. A newline before our lines separates them from it.
     const isTorn = size > 0 && readSync(fd, last, 0, 1, size - 1) === 1 && last.toString() !== "\n";
     const data = Buffer.from((isTorn ? "\n" : "") + lines.join(""));
     for (let at = 0; at < data.length; ) {
@@ -110,7 +110,7 @@ function withdraw(folder: Folder, lines: ReadonlySet<string>): void {
   if (fd !== null && lines.size > 0) {
     try {
       const there = readFileSync(fd, "latin1").split(/(?<=\n)/);
-      // Times and random marks make our lines unlike all others, so nobody else's erasure is taken back.
+      // Times and random marks make our lines unique, so no other writer's erasure is withdrawn.
       const kept = there.filter((line) => !lines.has(line));
       folder.replace(JOURNAL, kept.map((line) => Buffer.from(line, "latin1")), JOURNAL + TEMPORARY);
     } finally {
@@ -119,7 +119,9 @@ function withdraw(folder: Folder, lines: ReadonlySet<string>): void {
   }
 }
 
-/** Return the digest of a session, or of an entry's id in it, as Python's `json.dumps` writes both. */
+/**
+ * Return the digest of a session, or of a session and an entry's id, from the JSON that Python's `json.dumps` writes.
+ */
 export function digest(...names: string[]): string {
   const ascii = (text: string): string =>
     JSON.stringify(text).replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -1,4 +1,6 @@
-/** One agent's part of a home, in this process: what `keepstone serve` does with a storage's requests, on the files. */
+/**
+ * One agent's part of a home, in this process: handles a storage's requests on the files as `keepstone serve` does.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Answer, Request, Sender } from "./client.js";
@@ -13,25 +15,25 @@ import { TextFiles } from "./text-files.js";
 import { formatTime, ofDate, readTime } from "./time.js";
 
 const [NOT_FOUND, CHANGED] = [404, 412];
-/** Bytes of the files that one answer holds. */
+/** Size of the file contents, in bytes, after which a response ends. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 const PAUSE = 100;
 
 export interface LocalHomeOptions {
   /** The home's folder. Default `.work-agent`. */
   root?: string;
-  /** The agent whose memory this is. Another agent's cannot be reached from here. Default `default`. */
+  /** The agent whose memory this is. Other agents' memories cannot be reached. Default `default`. */
   agent?: string;
-  /** Milliseconds for which a write is tried again while another writer holds the lock. Default 30,000. */
+  /** Milliseconds for which a write is retried while another writer holds the lock. Default 30,000. */
   retryMs?: number;
 }
 
-/** A request's condition does not hold; nothing was changed. */
+/** The condition of a request does not hold; nothing was changed. */
 class ChangedError extends Error {}
 
 type Handler = (names: string[], request: Request) => Promise<Partial<Answer>> | Partial<Answer>;
 
-/** Carries out requests as `Client` does, straight on the files: no server, and no Python. */
+/** Carries out the requests of `Client` directly on the files, without a server and without Python. */
 export class LocalHome implements Sender {
   readonly agent: string;
   readonly #logs: SessionLogs;
@@ -65,12 +67,12 @@ export class LocalHome implements Sender {
     ];
   }
 
-  /** Carry out a request. LockTimeoutError if another writer keeps the lock for all of `retryMs`. */
+  /** Carry out a request; throw LockTimeoutError if another writer holds the lock for all of `retryMs`. */
   async send(method: string, path: string, request: Request = {}): Promise<Answer> {
     for (const [wanted, pattern, handle] of this.#handlers) {
       const names = wanted === method ? pattern.exec(path) : null;
       if (names !== null) {
-        // A storage encodes each part of a path, as for the server.
+        // The storage encodes each part of a path, as for the server.
         const answer = await this.#patiently(() => handle(names.slice(1).map(decodeURIComponent), request));
         return { status: 200, body: {}, etag: null, repeated: false, ...answer };
       }
@@ -78,7 +80,7 @@ export class LocalHome implements Sender {
     throw new StoreError(`${method} ${path} is not a request of a storage`);
   }
 
-  /** Try again while another writer holds the lock: VoltAgent drops what its storage refuses. */
+  /** Retry while another writer holds the lock, as VoltAgent drops data that its storage refuses. */
   async #patiently(act: () => Promise<Partial<Answer>> | Partial<Answer>): Promise<Partial<Answer>> {
     for (const end = performance.now() + this.#retryMs; ; await sleep(PAUSE)) {
       try {
@@ -110,7 +112,7 @@ export class LocalHome implements Sender {
     const wanted = Array.isArray(role) && role.length > 0 ? all.filter((entry) => role.includes(roleOf(entry))) : all;
     const end = typeof cursor === "string" ? placeOf(wanted, cursor) : wanted.length;
     const page = wanted.slice(Math.max(end - Number(limit), 0), end);
-    // The cursor names an entry and no number: entries that are added or removed between two pages do not shift it.
+    // The cursor names an entry, not a position, so entries added or removed between two pages do not shift it.
     const next = page.length < end ? JSON.stringify([page[0]?.id, page[0]?.ts]) : null;
     return { body: { entries: structuredClone(page), next } };
   }
@@ -155,10 +157,10 @@ export class LocalHome implements Sender {
     return (await this.#files.remove(path, (tag) => check(tag, headers))) ? {} : { status: NOT_FOUND };
   }
 
-  /** Return the files below a folder that come after a path, as many as fit into one answer. */
+  /** Return the files below a folder after the cursor's path, until the response is full. */
   #contents(folder: string, cursor: unknown): Partial<Answer> {
     const all = this.#files.list(folder.replace(/\/$/, ""));
-    // The file of the cursor may be gone since then, so its place in the order decides.
+    // The file of the cursor may have been removed, so compare paths instead of searching for it.
     const paths = typeof cursor === "string" ? all.slice(all.findLastIndex((path) => path <= cursor) + 1) : all;
     const files: Item[] = [];
     for (let bytes = 0; files.length < paths.length && bytes < PAGE_BYTES; ) {
@@ -170,7 +172,7 @@ export class LocalHome implements Sender {
     return { body: { files, next: files.length < paths.length ? (files.at(-1)?.path ?? null) : null } };
   }
 
-  /** Return the text of a file for a list, null if it holds none. */
+  /** Return the text of a file for a list, null if it is not a text. */
   #textOf(path: string): string | null {
     try {
       return this.#files.read(path)?.content ?? null;
@@ -196,7 +198,7 @@ function stateOf(log: Log): Partial<Answer> {
   return size === null ? { status: NOT_FOUND } : { body: { size }, etag: log.tag() };
 }
 
-/** Throw unless a request's condition holds for what has this tag, null for what is missing. */
+/** Throw ChangedError unless a request's condition holds for this tag, which is null for a missing file or log. */
 function check(tag: string | null, headers: Request["headers"] = {}): void {
   const wanted = headers["if-match"];
   const isChanged = wanted !== undefined && (tag === null || (wanted !== "*" && wanted !== tag));
@@ -210,7 +212,7 @@ function roleOf(entry: Item): string {
   return typeof role === "string" ? role : "";
 }
 
-/** Return where the entry of a cursor is; if it was removed, where it would be by its time. */
+/** Return the index of a cursor's entry; if the entry was removed, the index for its time. */
 function placeOf(entries: readonly Item[], cursor: string): number {
   const [id, ts] = JSON.parse(cursor) as [string, string];
   const at = entries.findIndex((entry) => entry.id === id);

@@ -1,9 +1,9 @@
 /**
- * The lock of one session: inside this process a queue, among processes the lock that Python's `filelock` takes.
+ * The lock of one session: a queue in this process, and among processes the lock of Python's `filelock`.
  *
- * Who waits asks again every 1 to 10 ms, and touches the lock file. A holder that sees the touch keeps back
- * for a moment before it takes the lock again: otherwise a process that adds without pause would shut the
- * others out. The Python side does the same.
+ * A waiting process polls every 1 to 10 ms, and touches the lock file. A holder that sees the touch waits for a
+ * moment before it takes the lock again: otherwise a process that adds without pause would starve the others. The
+ * Python side does the same.
  */
 import { closeSync, constants, fstatSync, ftruncateSync, futimesSync } from "node:fs";
 import { join } from "node:path";
@@ -17,17 +17,17 @@ import { type Folder, ifThere } from "./folder.js";
 export const TIMEOUT = 5000;
 const [SHORTEST_POLL, LONGEST_POLL, PATIENCE, YIELD] = [1, 10, 100, 3];
 
-/** What the holder of a lock may do with it. */
+/** Operations for the holder of a lock. */
 export interface Held {
-  /** Whether the last holder may have died in the middle of a rewrite. */
+  /** Whether the last holder may have been killed during a rewrite. */
   readonly marked: boolean;
-  /** Say that a rewrite begins, of which a death may leave files. */
+  /** Set the mark before a rewrite, which may leave files if the process is killed. */
   mark(): void;
-  /** Say that nothing of a rewrite is left. */
+  /** Clear the mark once no files of a rewrite are left. */
   unmark(): void;
-  /** Remove a file that a killed process held locked; return whether it stays, as a process still does. */
+  /** Remove a file that a killed process had locked. Return whether it stays because a process still locks it. */
   removeLeft(name: string): boolean;
-  /** Remove the lock file when the lock is given back; others that wait make a new one. */
+  /** Remove the lock file when the lock is released; waiting processes create a new one. */
   remove(): void;
 }
 
@@ -51,7 +51,7 @@ export class Lock {
     return this.#held > 0;
   }
 
-  /** Run `act` while holding the lock. Calls of this process come one after the other, in their order. */
+  /** Run `act` while holding the lock. Calls in this process run one after the other, in order. */
   async hold<T>(act: (held: Held) => Promise<T>): Promise<T> {
     const before = this.#queue;
     let leave = (): void => undefined;
@@ -82,8 +82,8 @@ export class Lock {
       const marked = fstatSync(fd).size > 0;
       return await act({ marked, mark: () => set(1), unmark: () => set(0), remove, removeLeft });
     } finally {
-      // The file is removed while the lock is still held: a process that waits on it then finds that its name is
-      // gone, and opens a new one.
+      // Remove the file while the lock is still held: a waiting process then notices that the name is gone, and opens
+      // a new file.
       if (unwanted) {
         this.#folder.unlink(this.#name);
       }
@@ -139,13 +139,13 @@ export class Lock {
   }
 
   /**
-   * Wait until the lock is ours; false if its name is another file's now, or its folder's path another folder's.
+   * Wait until the lock is acquired; return false if its path now leads to another file.
    *
-   * A lock on a file that others do not find by its name keeps nobody out.
+   * A lock on a file that others do not find by its name excludes nobody.
    */
   async #isTaken(flock: Flock, fd: number, began: number): Promise<boolean> {
     while (!flock.tryLock(fd)) {
-      // The touch tells the holder that another writer waits: see the top of this file.
+      // The touch shows the holder that another writer waits: see the top of this file.
       futimesSync(fd, Date.now() / 1000, Date.now() / 1000);
       await this.#wait(began);
     }
@@ -154,13 +154,13 @@ export class Lock {
     if (named?.ino !== own.ino || named.dev !== own.dev) {
       return false;
     }
-    // The time differs from the one that we saw last only if another process has touched the file since.
+    // The time differs from the last seen time only if another process has touched the file.
     this.#wanted = this.#touched !== null && own.mtimeNs !== this.#touched;
     this.#touched = own.mtimeNs;
     return true;
   }
 
-  /** Sleep before the lock is tried again; LockTimeoutError after too long. */
+  /** Sleep before the next try; throw LockTimeoutError once the timeout is over. */
   async #wait(began: number): Promise<void> {
     const waited = performance.now() - began;
     if (waited >= TIMEOUT) {
@@ -185,7 +185,7 @@ function random(): number {
   return 0.5 + Math.random() / 2;
 }
 
-/** Return how long to sleep before asking again: who has waited for long asks more often than others. */
+/** Return the time to sleep before the next try: processes that have waited longer poll more often. */
 function pause(waited: number): number {
   const longer = SHORTEST_POLL + waited / 4;
   const shorter = (LONGEST_POLL * PATIENCE) / Math.max(waited, PATIENCE);

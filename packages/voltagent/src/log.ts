@@ -1,4 +1,4 @@
-/** The NDJSON log of one session: the truth. Reading needs no lock, writing holds the session's. */
+/** The NDJSON log of one session, the source of truth. Reading needs no lock, writing holds the session's lock. */
 import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, fsyncSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
@@ -26,7 +26,7 @@ export class Log {
   readonly #snapshot = new Snapshot();
   #fresh = true;
 
-  /** `check` returns whether the session has another file now; it is for names that people made. */
+  /** `check`, for names that people chose, returns whether the session has another file now. */
   constructor(folder: Folder, name: string, check?: () => boolean) {
     this.name = name;
     this.#check = check;
@@ -34,17 +34,17 @@ export class Log {
     this.#lock = new Lock(folder, lockFile(name));
   }
 
-  /** Whether a write is under way or waits for its turn. */
+  /** Whether a write is running or waiting for its turn. */
   get busy(): boolean {
     return this.#lock.busy;
   }
 
-  /** Whether the session has another file now, so that nothing may be written to this one. */
+  /** Whether the session has another file now, so that this file must not be written. */
   get isRenamed(): boolean {
     return this.#check?.() ?? false;
   }
 
-  /** Return the newest live entries by time, ties by place; shared objects, not to be changed. */
+  /** Return the newest live entries, ordered by time, then place. The objects are shared and must not be changed. */
   entries(limit?: number): Item[] {
     const fd = ifThere(() => this.#folder.open(this.name, O_RDONLY));
     if (fd === null) {
@@ -58,14 +58,14 @@ export class Log {
     }
   }
 
-  /** Return the live entry of this id; a shared object, not to be changed. */
+  /** Return the live entry with this id. The object is shared and must not be changed. */
   get(id: string): Item | undefined {
-    // This brings the snapshot to where the log is, and returns nothing.
+    // Update the snapshot; with limit 0 this returns no entries.
     this.entries(0);
     return this.size() === null ? undefined : this.#snapshot.get(id);
   }
 
-  /** Return the entries that only the archive has; shared objects, not to be changed. */
+  /** Return the entries that are only in the archive. The objects are shared and must not be changed. */
   archived(): Item[] {
     const fd = ifThere(() => this.#folder.open(archiveFile(this.name), O_RDONLY));
     if (fd === null) {
@@ -80,13 +80,13 @@ export class Log {
     }
   }
 
-  /** Return a text that changes with every write to the log, null if there is none. */
+  /** Return a tag that changes with every write to the log, null if the log is missing. */
   tag(): string | null {
     const status = this.size() === null ? null : this.#folder.stat(this.name);
     return status && `${status.ino}-${status.size}-${status.mtimeNs}`;
   }
 
-  /** Return the log's size in bytes, null if there is none. */
+  /** Return the log's size in bytes, null if the log is missing. */
   size(): number | null {
     const status = this.#folder.exists() ? this.#folder.stat(this.name) : null;
     if (status !== null && !status.isFile()) {
@@ -95,15 +95,15 @@ export class Log {
     return status && Number(status.size);
   }
 
-  /** Make an empty log if there is none. */
+  /** Create an empty log if it is missing. */
   async create(): Promise<void> {
     await this.#writing(async () => undefined);
   }
 
   /**
-   * Put records in one write, all or none, and return the entries that they make.
+   * Put records atomically in one write, and return the resulting entries.
    *
-   * `records` is told the time of the newest entry, so that what is written next is no older.
+   * `records` gets the time of the last line, so that new records are not older.
    */
   async put(records: (newest: bigint | null) => Item[]): Promise<Item[]> {
     return this.#writing(async (fd) => {
@@ -114,7 +114,7 @@ export class Log {
     });
   }
 
-  /** Write a tombstone; false, and nothing is written, if there is no such entry. */
+  /** Write a tombstone; return false, and write nothing, if the entry is missing. */
   async delete(id: string, ts: string): Promise<boolean> {
     if (this.size() === null) {
       return false;
@@ -130,10 +130,10 @@ export class Log {
   }
 
   /**
-   * Remove every line of some entries from the log, its archive and copies of both; return how many lines those were.
+   * Remove every line of some entries from the log, its archive and copies of both; return the number of lines.
    *
-   * The log comes last: a process that is killed before has removed nothing of what the log still shows. The journal of
-   * erasures comes first: what it names is erased by the next sync or merge, also after a kill.
+   * The erasure journal is written first: the next sync or merge erases the entries that it names, even if this
+   * process is killed. The log is rewritten last: until then all of the log's entries stay.
    */
   async purge(ids: ReadonlySet<string>): Promise<number> {
     if (this.size() === null && this.#archived().length === 0) {
@@ -155,9 +155,9 @@ export class Log {
   }
 
   /**
-   * Empty the log, its archive included, to zero bytes; return its size before, null if it is missing.
+   * Empty the log to zero bytes and remove its archive; return the old size, null if the log is missing.
    *
-   * `check` is called while the lock is held; what it throws cancels the change, here and in `remove`.
+   * Here and in `remove`, `check` is called while the lock is held; an error that it throws cancels the change.
    */
   async clear(check?: () => void): Promise<number | null> {
     if (this.size() === null) {
@@ -177,7 +177,7 @@ export class Log {
     });
   }
 
-  /** Remove the log with its archive and lock file; false if it is missing. */
+  /** Remove the log with its archive and lock file; return false if the log is missing. */
   async remove(check?: () => void): Promise<boolean> {
     if (this.size() === null && this.#archived().length === 0) {
       return false;
@@ -197,7 +197,7 @@ export class Log {
     });
   }
 
-  /** Record that entries, or all, are erased; take that back if `act` fails before it has begun to erase. */
+  /** Record the erasure of some or all entries; withdraw the record if `act` fails before it has erased anything. */
   async #erasing<T>(ids: ReadonlySet<string> | null, isGone: boolean, act: (begun: (is: boolean) => void) => T): Promise<T> {
     const lives = livesIn(this.#folder, [archiveFile(this.name), this.name]);
     const ended = new Map(Array.from(lives).filter(([id]) => ids?.has(id) ?? true));
@@ -213,7 +213,7 @@ export class Log {
     }
   }
 
-  /** Remove what Python prepares to take the place of log or archive: it begins again when it notices. */
+  /** Remove files that Python has prepared to replace the log or archive: Python notices and begins again. */
   #removePrepared(): void {
     this.#prepared().forEach((name) => this.#folder.unlink(name));
   }
@@ -238,7 +238,7 @@ export class Log {
         throw new StoreError(`${join(this.#folder.path, this.name)} was renamed; nothing was written: try again`);
       }
       if (held.marked || this.#fresh) {
-        // What a killed rewrite of another process left.
+        // Remove files that a killed rewrite of another process left.
         this.#folder.unlink(this.name + TEMPORARY);
         this.#folder.unlink(archiveFile(this.name) + TEMPORARY);
         const isInUse = this.#prepared().map((name) => held.removeLeft(name));
@@ -259,7 +259,7 @@ export class Log {
       const fd = this.#folder.open(this.name, O_RDWR | O_APPEND | O_CREAT);
       try {
         if (fstatSync(fd).size === 0) {
-          // Also if another process made it: that may have been killed before it synced the folder.
+          // Sync even if another process created the file: it may have been killed before it synced the folder.
           this.#folder.sync();
         }
         return await act(fd);
@@ -272,8 +272,8 @@ export class Log {
   #resolved(records: Item[]): { needed: Item[]; results: Item[] } {
     const current = new Map<string, Item>();
     const needed: Item[] = [];
-    // An id whose earlier life was erased begins its next one, or the erasure, once it is merged, would take the new
-    // entry, too.
+    // An id whose earlier life was erased begins the next life: otherwise the erasure, once merged, would also erase
+    // the new entry.
     const isNew = (id: string): boolean => this.#snapshot.get(id) === undefined;
     const lives = erasedLives(this.#folder, this.name, records.map(({ id }) => String(id)).filter(isNew));
     const results = records.map((record) => {
@@ -283,7 +283,7 @@ export class Log {
       const line = there ? withoutOldVector(there, record) : inNextLife(record, last);
       const result = there ? apply(there, line) : create(line);
       if (there) {
-        // A patch may be short and its entry too long for one line, which a rewrite could then not write.
+        // A patch may be short although its entry is then too long for the single line that a rewrite writes.
         checkSize(result);
       }
       needed.push(line);
@@ -293,7 +293,7 @@ export class Log {
     return { needed, results };
   }
 
-  /** Append whole lines in one write and sync them. If that fails the log is as long as before. */
+  /** Append whole lines in one write and sync them. If this fails, the log gets its old length again. */
   async #append(fd: number, lines: string[]): Promise<void> {
     const [begin, prefix] = this.#mended(fd);
     const data = Buffer.from(prefix + lines.join(""));
@@ -314,11 +314,10 @@ export class Log {
     return new StoreError(`${join(this.#folder.path, this.name)}: ${reason}; nothing was stored`, { cause });
   }
 
-  /** Return where to write and what to write first, so that new lines are separate from a torn one. */
+  /** Return the offset for new lines, and a prefix that separates them from a torn line. */
   #mended(fd: number): [begin: number, prefix: string] {
     const { torn, rest } = this.#snapshot.scan;
-    // A torn batch is hidden from readers. Lines that follow it would make it look like one that was edited, and
-    // shown.
+    // A torn batch is hidden from readers. With lines after it, it would look like an edited batch, which is shown.
     if (torn !== null && whole(rest) === null) {
       this.#keep(fd, torn);
       ftruncateSync(fd, torn);
@@ -327,7 +326,7 @@ export class Log {
     return [fstatSync(fd).size, rest.length > 0 ? "\n" : ""];
   }
 
-  /** Copy the end of the log, from `begin` on, to a new original in the folder of archives. */
+  /** Copy the end of the log, from offset `begin`, to a new original in the archive folder. */
   #keep(fd: number, begin: number): void {
     const end = Buffer.alloc(fstatSync(fd).size - begin);
     readSync(fd, end, 0, end.length, begin);
@@ -337,12 +336,12 @@ export class Log {
   }
 }
 
-/** Return the time now in UTC, with microseconds, as names of originals have it. */
+/** Return the current time in UTC, with microseconds, in the format of originals' names. */
 function stampNow(): string {
   return `${new Date().toISOString().replace(/[-:.Z]/g, "")}000Z`;
 }
 
-/** Return a later line of an entry so that no vector answers for a text that it was not given for. */
+/** Return a later line of an entry that also removes the entry's vector if the text changes. */
 function withoutOldVector(there: Item, later: Item): Item {
   if (!("embedding" in there) || "embedding" in later || isDeepStrictEqual(saidBy(apply(there, later)), saidBy(there))) {
     return later;

@@ -1,4 +1,4 @@
-/** Calls of a running `keepstone serve` that a retriever, tools and middleware share; no framework is loaded. */
+/** Calls to a running `keepstone serve`, shared by the retriever, tools and middleware; loads no framework. */
 import { z } from "zod";
 
 import type { Client } from "./client.js";
@@ -6,45 +6,45 @@ import { itemsIn } from "./fitting.js";
 import { isItem, type Item, type Json, jsonOf } from "./json.js";
 import { sessionFor } from "./layout.js";
 
-/** Which entries a recall searches; all of them if nothing is said. */
+/** Filters of a recall; by default all entries are searched. */
 export interface RecallOptions {
-  /** The most hits; 10 if not given. */
+  /** Maximum number of hits. Default 10. */
   limit?: number;
   sessions?: string[];
   types?: string[];
-  /** Entries must have all of these. */
+  /** Only entries with all of these tags. */
   tags?: string[];
-  /** Values of the payload, such as `{ city: "Bern", score: { gte: 3 } }`. */
+  /** Conditions on the payload, such as `{ city: "Bern", score: { gte: 3 } }`. */
   where?: Record<string, Json>;
-  /** Entries made from this time on; `until`: before that. */
+  /** Only entries from this time on; `until` is the time before which they must be. */
   since?: Date;
   until?: Date;
-  /** Other agents whose shared entries are searched, too. Without a grant: AccessDeniedError. */
+  /** Other agents whose shared entries are also searched; throws AccessDeniedError without a grant. */
   shared?: string[];
 }
 
 /** An entry that a recall found. */
 export interface Hit {
-  /** Whose entry it is. */
+  /** The agent that has the entry. */
   agent: string;
   session: string;
   id: string;
   type: string;
-  /** When it was made. */
+  /** The entry's time. */
   ts: Date;
   text: string;
-  /** Its payload. */
+  /** The entry's payload. */
   data: Item;
-  /** Higher is better; it compares hits of one recall only. */
+  /** Higher is better; only comparable among hits of one recall. */
   score: number;
 }
 
 export interface ContextOptions {
-  /** The most tokens of the block; 2000 if not given. */
+  /** Maximum number of tokens in the memory block. Default 2000. */
   budget?: number;
-  /** Texts that the prompt has already, which the block leaves out. */
+  /** Texts that are already in the prompt, which the block leaves out. */
   window?: string[];
-  /** Other agents whose shared entries are recalled, too. */
+  /** Other agents whose shared entries are also recalled. */
   shared?: string[];
 }
 
@@ -76,14 +76,14 @@ export async function remembered(
   return { id: String(body.id) };
 }
 
-/** Return what a model is shown of the hits of a recall. */
+/** Recall, and return the parts of the hits that a model is shown. */
 export async function found(
   client: Client, { query, limit }: z.output<typeof recalling>,
 ): Promise<{ hits: Pick<Hit, "id" | "text" | "type" | "ts">[] }> {
   return { hits: (await recalled(client, query, { limit })).map(({ id, text, type, ts }) => ({ id, text, type, ts })) };
 }
 
-/** Return the memory block for a system prompt; without a question nothing is recalled. */
+/** Return the memory block for a system prompt; without a query nothing is recalled. */
 export async function contextFor(
   client: Client, query: string | undefined, options: ContextOptions, conversation?: string,
 ): Promise<string> {
@@ -93,7 +93,7 @@ export async function contextFor(
   return String(answer.body.text);
 }
 
-/** Return what matches a question best, the best first. */
+/** Return the entries that match a query, the best first. */
 export async function recalled(client: Client, query: string, options: RecallOptions): Promise<Hit[]> {
   const body = jsonOf({ query: query.toWellFormed(), ...options });
   const answer = await client.send("POST", "/recall", { body });

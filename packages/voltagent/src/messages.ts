@@ -1,4 +1,4 @@
-/** A conversation's messages: entries of the session that has the conversation's id. */
+/** Messages of conversations, stored as entries of the conversation's session. */
 import type { GetMessagesOptions, OperationContext } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
@@ -9,21 +9,21 @@ import { entryFor, sessionFor } from "./layout.js";
 import { MAX_LINE } from "./line.js";
 import { formatTime, type Microseconds, ofDate, readTime } from "./time.js";
 
-/** A message as VoltAgent reads it back. */
+/** A message as VoltAgent reads it from the storage. */
 export type StoredMessage = UIMessage<{ createdAt: Date }>;
 
 const PAGE = 1000;
 const AT_ONCE = 16;
-/** Bytes of a message, which the log has to write as one line, and of the messages of one request. */
+/** Maximum size, in bytes, of a message, which must fit into one line of the log, and of a request's messages. */
 const [LARGEST_MESSAGE, LARGEST_REQUEST] = [MAX_LINE - 64 * 1024, MAX_BODY - 64 * 1024];
-/** Entries that the server stores or removes with one request. */
+/** Maximum number of entries that the server stores or removes with one request. */
 const MOST_ENTRIES = 10_000;
-/** Characters of a message by which it is found where the whole of it does not fit twice into a line. */
+/** Maximum length of a message's searchable text, in characters, if the message does not fit into a line twice. */
 const LONGEST_TEXT = 100_000;
 const [NOT_FOUND, CHANGED] = [404, 412];
 const ROLES = new Set(["user", "assistant", "system"]);
 
-/** A session's log, and the mark of what is in it. */
+/** The size of a session's log, and the tag of its content. */
 interface State {
   size: number;
   etag: string | null;
@@ -40,10 +40,10 @@ export class Messages {
   }
 
   /**
-   * Store messages, or replace those with their ids, which keep their places and times.
+   * Store messages, or replace messages with the same ids, which keep their places and times.
    *
-   * One request is stored as a whole or not at all. Only messages that are too large, or too many, for one
-   * take several.
+   * The messages of one request are stored atomically. Messages that are too large or too many for one request take
+   * several.
    */
   async put(
     messages: readonly UIMessage[],
@@ -57,7 +57,7 @@ export class Messages {
     }
   }
 
-  /** Return the newest messages that a user may see, oldest first. A missing conversation has none. */
+  /** Return the newest messages that a user may see, the oldest first. A missing conversation has none. */
   async list(userId: string, conversation: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
     const limit = Math.max(options.limit ?? 0, 0);
     const found: StoredMessage[][] = [];
@@ -65,11 +65,11 @@ export class Messages {
     for await (const page of this.#pages(conversation, limit || PAGE, { begins: true, roles: options.roles })) {
       const shown = page.filter((entry) => isFor(entry, userId)).flatMap(messageOf);
       const wanted = shown.filter((message) => isWanted(message, options));
-      // Pages come the newest first, and each is in order.
+      // The newest page comes first; the messages in a page are in order.
       found.unshift(wanted);
       count += wanted.length;
       const oldest = page[0]?.ts;
-      // All further pages are older still, so none of their messages is wanted.
+      // All further pages are older, so none of their messages matches.
       const isPast = options.after && typeof oldest === "string" && new Date(oldest) <= options.after;
       if ((limit && count >= limit) || isPast) {
         break;
@@ -78,18 +78,18 @@ export class Messages {
     return limit ? found.flat().slice(-limit) : found.flat();
   }
 
-  /** Hide messages of a user; ids that there are not are fine. */
+  /** Delete messages of a user; ignore unknown ids. */
   async delete(ids: readonly string[], userId: string, conversation: string): Promise<void> {
     for (let at = 0; at < ids.length; at += AT_ONCE) {
-      // In groups, so that a long list does not open as many connections at once.
+      // Delete in groups, to limit the number of concurrent connections.
       await Promise.all(ids.slice(at, at + AT_ONCE).map((id) => this.#hide(entryFor(id), userId, conversation)));
     }
   }
 
   /**
-   * Remove every byte of a user's messages; return how many bytes the log has lost, null if there are none.
+   * Erase a user's messages; return the number of bytes by which the log shrank, null if there is nothing to erase.
    *
-   * What other programs saved names no user. It goes with them, unless the session may be anybody's.
+   * Entries that other programs saved have no user. They are erased, too, unless `anybodys` is set.
    */
   async clear(userId: string, conversation: string, anybodys = false): Promise<number | null> {
     const state = await this.#state(conversation);
@@ -104,9 +104,9 @@ export class Messages {
     if (own.length === entries.length && state.etag !== null && (await this.#empty(conversation, state))) {
       return state.size;
     }
-    // By their ids, so that what was stored after they were read stays, also if this is sent again.
+    // Purge by ids, so that later messages stay, even if the request is repeated.
     await this.#purge(own, conversation);
-    return Math.max(state.size - ((await this.#state(conversation))?.size ?? 0), 0); // Others may have added more.
+    return Math.max(state.size - ((await this.#state(conversation))?.size ?? 0), 0); // Others may have added lines.
   }
 
   /** Return the ids of all sessions. */
@@ -121,7 +121,7 @@ export class Messages {
     return ids;
   }
 
-  /** Remove a conversation's session; false if it is missing. */
+  /** Remove a conversation's session; return false if it is missing. */
   async remove(conversation: string): Promise<boolean> {
     for (let tries = 0; ; tries += 1) {
       const state = await this.#state(conversation);
@@ -131,7 +131,7 @@ export class Messages {
       const headers = conditionOf(state);
       const allow = [NOT_FOUND, CHANGED];
       const { status, repeated } = await this.#client.send("DELETE", pathOf(conversation), { headers, allow });
-      // Changed since an earlier try whose answer was lost: that one removed it, and this is another session.
+      // If a repeated request finds a changed session, an earlier try removed the session, and this is a new one.
       if (status !== CHANGED || repeated) {
         return true;
       }
@@ -139,7 +139,7 @@ export class Messages {
     }
   }
 
-  /** Empty a session to zero bytes; false, and nothing is removed, if it has changed since. */
+  /** Empty a session to zero bytes; return false, and remove nothing, if it has changed. */
   async #empty(conversation: string, state: State): Promise<boolean> {
     const request = { headers: conditionOf(state), allow: [NOT_FOUND, CHANGED] };
     const { status } = await this.#client.send("POST", `${pathOf(conversation)}/clear`, request);
@@ -162,7 +162,7 @@ export class Messages {
     }
   }
 
-  /** Return all entries of a session, archived ones too. */
+  /** Return all entries of a session, including archived ones. */
   async #all(conversation: string): Promise<Item[]> {
     const pages: Item[][] = [];
     for await (const page of this.#pages(conversation, PAGE, { archived: true })) {
@@ -179,8 +179,8 @@ export class Messages {
   /**
    * Yield a session's entries page by page, the newest page first, each with the oldest entry first.
    *
-   * The first page has the size that was asked for, and those behind it are as large as they may be: who
-   * goes on looks for what is rare, such as the messages of one user among many.
+   * The first page has the requested size. Later pages have the maximum size: a caller that continues is looking for
+   * rare messages, such as those of one user among many.
    */
   async *#pages(
     conversation: string,
@@ -206,8 +206,8 @@ export class Messages {
   }
 
   /**
-   * Return when a message was said. VoltAgent stores a turn's question in the background, often after the
-   * answer; it was asked when the turn began.
+   * Return the time of a message. VoltAgent stores a turn's question in the background, often after the answer, so
+   * the question gets the time at which the turn began.
    */
   #time(message: UIMessage, turn: OperationContext | undefined): Microseconds {
     if (message.role !== "user" || turn === undefined || Number.isNaN(turn.startTime.getTime())) {
@@ -218,7 +218,7 @@ export class Messages {
     return ofDate(turn.startTime) + count;
   }
 
-  /** Return the time now, and never the same twice: what was stored later is read back later. */
+  /** Return the current time, but never the same time twice, so that messages keep their order. */
   #now(): Microseconds {
     const now = ofDate(new Date());
     this.#last = now > this.#last ? now : this.#last + 1n;
@@ -230,16 +230,16 @@ function pathOf(conversation: string): string {
   return `/sessions/${encodeURIComponent(sessionFor(conversation))}`;
 }
 
-/** Return what the condition of a request says, so that it is carried out only on this state of a session. */
+/** Return the headers that make a request conditional on this state of a session. */
 function conditionOf({ etag }: State): Record<string, string> {
   return etag === null ? {} : { "if-match": etag };
 }
 
 function entryOf(message: UIMessage, userId: string, ts: string): Item {
   const { id, metadata, ...rest } = jsonOf(message);
-  // Not every id can be named by an address. The entry then has another one, and the message's own is in the payload.
+  // If a message's id cannot be part of a URL, the entry gets another id, and the payload keeps the message's id.
   const own = id === entryFor(message.id) ? {} : { id: String(id) };
-  // VoltAgent passes back what `list` gave. The time is the entry's own and not part of the message.
+  // VoltAgent passes back messages from `list`. Their time belongs to the entry and not to the message.
   const { createdAt: __, ...kept } = isItem(metadata) ? metadata : {};
   const named = Object.keys(kept).length > 0 ? { metadata: kept } : {};
   const data = { ...own, ...rest, ...named, user: userId.toWellFormed() };
@@ -249,7 +249,7 @@ function entryOf(message: UIMessage, userId: string, ts: string): Item {
   return excess > 0 ? shortened(entry, excess) : entry;
 }
 
-/** Return an entry that fits into a line: with less text to find it by, and markers where that is not enough. */
+/** Shorten an entry to fit into a line: cut its searchable text, and replace large values if that is not enough. */
 function shortened(entry: Item & { data: Item }, excess: number): Item {
   const text = textIn(entry.data).slice(0, LONGEST_TEXT).toWellFormed();
   const saved = bytesOf(entry.text ?? "") - bytesOf(text);
@@ -263,7 +263,7 @@ function textIn({ parts }: Item): string {
     .join("\n");
 }
 
-/** Return the user whose message an entry is, undefined for what another program has saved. */
+/** Return the user of a message, undefined for an entry that another program has saved. */
 function userOf(entry: Item): Json | undefined {
   return isItem(entry.data) && Array.isArray(entry.data.parts) ? entry.data.user : undefined;
 }
@@ -273,7 +273,10 @@ function isFor(entry: Item, userId: string): boolean {
   return user === undefined || user === userId.toWellFormed();
 }
 
-/** Return the message that an entry holds: VoltAgent's own, or one that another program wrote as role and text. */
+/**
+ * Return an entry's message, which VoltAgent stored or another program wrote as role and text; empty if it is
+ * neither.
+ */
 function messageOf(entry: Item): StoredMessage[] {
   const { user: _, ...data }: Item = isItem(entry.data) ? entry.data : entry;
   const metadata = {

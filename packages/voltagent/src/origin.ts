@@ -1,9 +1,9 @@
-/** Who says a chat message, as the key `origin` of its line has it (docs/formats/log.md). */
+/** Origins of chat messages, for the key `origin` of a line (docs/formats/log.md). */
 import { isItem, type Item, type Json } from "./json.js";
 
 const SPEAKERS: Record<string, string> = { user: "user", assistant: "model", tool: "tool" };
 
-/** Return the line of a message with the least origin of its role and its parts; other lines as they are. */
+/** Add the least trusted origin of a message's role and parts to its line; return other lines unchanged. */
 export function withOrigin(line: Item): Item {
   if (line.type !== "message" || !isItem(line.data) || "origin" in line) {
     return line;
@@ -19,7 +19,7 @@ function saidBy({ role, parts }: Item): string {
   return (typeof role === "string" && SPEAKERS[role]) || "program";
 }
 
-/** Return whether a part holds what a tool returned. */
+/** Return whether a part holds the result of a tool. */
 function isResult(part: Json): boolean {
   if (!isItem(part) || typeof part.type !== "string") {
     return false;

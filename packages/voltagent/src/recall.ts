@@ -1,4 +1,4 @@
-/** What VoltAgent's agents recall from a running `keepstone serve`: a retriever, and tools. */
+/** Recall for VoltAgent's agents from a running `keepstone serve`: a retriever, and tools. */
 import {
   type BaseMessage,
   BaseRetriever,
@@ -19,7 +19,7 @@ import {
 export type { ContextOptions, Hit, RecallOptions } from "./memory-calls.js";
 
 export interface KeepstoneRetrieverOptions extends ClientOptions, ContextOptions {
-  /** The name of the tool that a model may use instead of a retriever; `search_memory` if not given. */
+  /** The name of the tool that a model may use instead of a retriever. Default `search_memory`. */
   toolName?: string;
   toolDescription?: string;
 }
@@ -46,23 +46,23 @@ export class KeepstoneRetriever extends BaseRetriever {
     };
   }
 
-  /** Return what matches a question best, the best first. */
+  /** Return the entries that match a query, the best first. */
   async recall(query: string, options: RecallOptions = {}): Promise<Hit[]> {
     return recalled(this.#client, query, options);
   }
 
-  /** Return the memory block for a system prompt; without a question nothing is recalled. */
+  /** Return the memory block for a system prompt; without a query nothing is recalled. */
   async context(query?: string, options: ContextOptions = {}, conversation?: string): Promise<string> {
     return contextFor(this.#client, query, { ...this.#defaults, ...options }, conversation);
   }
 
-  /** Return the memory block for the newest message of a user. */
+  /** Return the memory block for the newest user message. */
   override async retrieve(input: string | BaseMessage[], options: RetrieveOptions = {}): Promise<string> {
     return this.context(questionOf(input), {}, options.conversationId);
   }
 }
 
-/** Return two tools by which a model saves to this memory and searches it: `remember` and `recall`. */
+/** Return two tools with which a model saves to this memory and searches it: `remember` and `recall`. */
 export function memoryTools({ session = "main", ...options }: ClientOptions & { session?: string }): Tool<any, any>[] {
   const client = new Client(options);
   const remember = createTool({
@@ -80,12 +80,12 @@ export function memoryTools({ session = "main", ...options }: ClientOptions & { 
   return [remember, recall];
 }
 
-/** Return the text of the newest message of a user, else of the newest one. */
+/** Return the text of the newest user message, or else of the newest message. */
 function questionOf(input: string | BaseMessage[]): string {
   if (typeof input === "string") {
     return input;
   }
-  // With tools the newest messages are calls and results, which are no question.
+  // With tools the newest messages are calls and results, which are not questions.
   const asked = input.findLast(({ role }) => role === "user") ?? input.at(-1);
   const content = asked?.content ?? "";
   return typeof content === "string" ? content : itemsIn(jsonOf({ content }).content).flatMap(textOf).join("\n");

@@ -1,4 +1,4 @@
-/** Removing entries from a log for good, by writing it again without their lines (docs/formats/log.md). */
+/** Permanent removal of entries by rewriting a log without their lines (docs/formats/log.md). */
 import { closeSync, constants, readSync } from "node:fs";
 
 import { batchOf } from "./batch.js";
@@ -9,12 +9,12 @@ import { type Line, Scan, whole } from "./scan.js";
 import { readTime } from "./time.js";
 
 const LF = Buffer.from("\n");
-/** The beginning of every line that keepstone writes, also of one inside a damaged line. */
+/** The beginning of every line that keepstone writes; it may also be inside of a damaged line. */
 const BEGINNING = /"id"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*(?:"type"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*)?"ts"\s*:/g;
 const FIRST_ID = /^\s*\{\s*"id"\s*:\s*("(?:[^"\\]|\\.)*")/;
 const BATCH_MARK = /,"batch":\[\d+,\d+\]\}\s*$/;
 
-/** Write a log again without the lines of some entries; return how many lines those were. The lock is held. */
+/** Rewrite a log without the lines of some entries; return the number of removed lines. The caller holds the lock. */
 export function without(folder: Folder, name: string, ids: ReadonlySet<string>, temporary: string): number {
   const fd = folder.open(name, constants.O_RDONLY);
   try {
@@ -29,7 +29,7 @@ export function without(folder: Folder, name: string, ids: ReadonlySet<string>, 
   }
 }
 
-/** Return all lines that a rewrite keeps: those of torn batches are not among them. */
+/** Return all lines of a log except the lines of torn batches, which a rewrite drops. */
 function linesOf(fd: number): Line[] {
   const lines: Line[] = [];
   const scan = new Scan();
@@ -40,19 +40,19 @@ function linesOf(fd: number): Line[] {
   return lines;
 }
 
-/** Return whether a line is one of these entries'; a damaged one also if a line of an entry begins in it. */
+/** Return whether a line belongs to one of these entries; a damaged line also if an entry's line begins in it. */
 function isOf({ raw, record }: Line, ids: ReadonlySet<string>): boolean {
   if (record !== null) {
     return ids.has(idOf(record) ?? "");
   }
   const text = raw.toString();
-  // A purge removes too much rather than too little: a damaged line goes if any line of a purged entry may begin in
+  // A purge removes too much rather than too little: it drops a damaged line if a purged entry's line may begin in
   // it.
   const named = [FIRST_ID.exec(text)?.[1], ...Array.from(text.matchAll(BEGINNING), ([, id]) => id)];
   return named.some((id) => id !== undefined && ids.has(textOf(id)));
 }
 
-/** Return what a JSON text says, the text itself if that is damaged. */
+/** Return the value of a JSON string, the text itself if it is damaged. */
 function textOf(json: string): string {
   try {
     return JSON.parse(json) as string;
@@ -71,7 +71,7 @@ function* written(lines: Iterable<Line>, fd: number): Generator<Uint8Array> {
   }
 }
 
-/** Return the bytes of a damaged line, which a scan leaves out where they are too many. */
+/** Return the bytes of a damaged line; read them from the file if the scan left them out for their size. */
 function bytesOf({ raw, offset, length }: Line, fd: number): Uint8Array {
   if (raw.length > 0) {
     return raw;
@@ -81,7 +81,7 @@ function bytesOf({ raw, offset, length }: Line, fd: number): Uint8Array {
   return bytes;
 }
 
-/** Return a line with its id and time, which others may have lent it, and without the mark of a batch. */
+/** Return a line with an explicit id and time, which may be derived from other lines, and without a batch mark. */
 function explicit(raw: Buffer, record: Item): Uint8Array {
   const given = parse(raw);
   const isNamed = given !== null && idOf(given) === idOf(record) && readTime(given.ts) !== null;
@@ -89,7 +89,7 @@ function explicit(raw: Buffer, record: Item): Uint8Array {
     return raw;
   }
   const text = raw.toString();
-  // Not made again from its object: numbers that no double holds would change.
+  // Edit the text: serializing the object again would change numbers that a double cannot hold.
   if (isNamed && BATCH_MARK.test(text)) {
     return Buffer.from(text.replace(BATCH_MARK, "}"));
   }

@@ -1,4 +1,4 @@
-/** Reading a log forwards, with what readers must hide or fill in (docs/formats/log.md). */
+/** Forward scan of a log, which hides torn batches and fills in missing ids and times (docs/formats/log.md). */
 import { createHash } from "node:crypto";
 import { fstatSync, readSync } from "node:fs";
 
@@ -10,18 +10,18 @@ import { formatTime, type Microseconds, readTime } from "./time.js";
 const CHUNK = 1 << 20;
 const LF = 0x0a;
 
-/** A line at its place in its file. */
+/** A line and its position in the file. */
 export interface Line {
   offset: number;
-  /** Its bytes without the newline; empty for a line that is too long to be one. */
+  /** The line's bytes without the newline; empty for an overlong line. */
   raw: Buffer;
-  /** Its bytes with the newline. */
+  /** The line's length in bytes, including the newline. */
   length: number;
-  /** Its object, null if it is unreadable. */
+  /** The parsed object, null if the line is unreadable. */
   record: Item | null;
 }
 
-/** The lines of one batch, as they come. */
+/** The lines read so far of one batch. */
 class Run {
   readonly lines: Line[] = [];
   #place = 0;
@@ -48,28 +48,28 @@ class Run {
   }
 }
 
-/** The lines of a log, taken up again where an earlier scan of the same file stopped. */
+/** A scan of a log's lines, which can be resumed after the file has grown. */
 export class Scan {
-  /** The offset behind the last line that can no longer change its meaning. */
+  /** The offset after the last line whose meaning can no longer change. */
   settled = 0;
-  /** Where the torn batch begins that the log ends with; null if it does not. */
+  /** The offset of a torn batch at the end of the log; null if there is none. */
   torn: number | null = null;
-  /** The offset behind the last newline. */
+  /** The offset after the last newline. */
   end = 0;
-  /** The bytes behind the last newline. */
+  /** The bytes after the last newline. */
   rest: Buffer = Buffer.alloc(0);
   /** The time of the last line. */
   ts: Microseconds | null = null;
   readonly #seen = new Map<string, number>();
 
-  /** Give every line to `take` that readers take in, in file order. */
+  /** Pass every line that readers must see to `take`, in file order. */
   read(fd: number, take: (line: Line) => void): void {
     const give = (line: Line): void => take(this.#named(fd, line));
     let run = new Run();
     for (const line of this.#complete(fd)) {
       const batch = batchOf(line.record);
       if (run.lines.length > 0 && !run.takes(line, batch)) {
-        run.lines.forEach(give); // One that is not whole was edited: a write that is cut short ends its log.
+        run.lines.forEach(give); // An incomplete batch inside the log was edited: torn batches end it.
         run = new Run();
       }
       if (batch === null && run.lines.length === 0) {
@@ -121,11 +121,12 @@ export class Scan {
     return line;
   }
 
-  /** Return the time of lines before any with a time: the file's, or the next line's if it is earlier. */
+  /**
+   * Return the time for lines before the first line with a time: that line's time, or the file's if it is earlier.
+   */
   #beforeAll(fd: number, line: Line): Microseconds {
     const changed = fstatSync(fd, { bigint: true }).mtimeNs / 1000n;
-    // Only lines before the first with a time need this, which people or other programs wrote, so reading ahead is
-    // rare.
+    // Only people and other programs write lines without a time, so reading ahead is rare.
     const ahead = new Scan();
     ahead.settled = line.offset + line.length;
     for (const { record } of ahead.#complete(fd)) {
@@ -137,7 +138,7 @@ export class Scan {
     return changed;
   }
 
-  /** Give a line with a payload the id it lacks: the digest of its bytes, with -2, -3 … if that is taken. */
+  /** Give a put without an id the digest of its bytes as its id, with -2, -3 … if that is taken. */
   #giveId(line: Line, record: Item): void {
     const named = idOf(record);
     if (named !== null) {
@@ -170,11 +171,11 @@ export class Scan {
         [offset, begin, pending, held] = [offset + length, at + 1, [], 0];
       }
       held += chunk.length - begin;
-      // The bytes of a line that is too long are counted and not kept, so that memory stays bounded.
+      // The bytes of an overlong line are counted but not kept, so that memory stays bounded.
       pending = held > MAX_LINE ? [] : [...pending, chunk.subarray(begin)];
     }
     this.end = offset;
-    // A NUL stands for the bytes that were not kept: it is no JSON, and not empty.
+    // A NUL byte replaces the bytes that were not kept: it is not JSON, and not empty.
     this.rest = held > MAX_LINE ? Buffer.from([0]) : Buffer.concat(pending);
   }
 }
@@ -200,7 +201,9 @@ function lineOf(offset: number, raw: Buffer | null, length: number): Line | null
   return record === null && stripped(bare).length === 0 ? null : { offset, raw: bare, length, record };
 }
 
-/** Return the object of an unfinished last line that only lacks its newline, null for one within a batch. */
+/**
+ * Return the object of a last line that lacks only its newline; null for a damaged line and for an unfinished batch.
+ */
 export function whole(rest: Buffer): Item | null {
   const record = parse(rest);
   const [place, length] = batchOf(record) ?? [0, 0];

@@ -1,10 +1,10 @@
-/** The logs of one agent's sessions, by the sessions' ids. */
+/** The logs of one agent's sessions, by session id. */
 import { InvalidSessionIdError } from "./errors.js";
 import { Folder } from "./folder.js";
 import { ARCHIVE, checkAgent, logOf, sessionFile, sessionOf, sessionsFolder, shown } from "./layout.js";
 import { Log } from "./log.js";
 
-/** How many logs are kept in memory after they were read or written. */
+/** Maximum number of idle logs kept in memory. */
 const LOGS = 8;
 
 export class SessionLogs {
@@ -15,7 +15,7 @@ export class SessionLogs {
     this.#folder = new Folder(root, sessionsFolder(checkAgent(agent)));
   }
 
-  /** Return id, last change in nanoseconds and size of every session, in no order. */
+  /** Return the id, last change in nanoseconds and size of every session, unordered. */
   list(): { id: string; mtime: bigint; size: number }[] {
     return [...this.#names()].flatMap(([id, name]) => {
       const status = this.#folder.stat(name);
@@ -23,7 +23,7 @@ export class SessionLogs {
     });
   }
 
-  /** Remove a session's log, its archive and its lock file; false if it is missing. */
+  /** Remove a session's log, archive and lock file; return false if the session is missing. */
   async remove(session: string, check?: () => void): Promise<boolean> {
     const removed = await this.of(session).remove(check);
     this.#logs.delete(session);
@@ -36,7 +36,7 @@ export class SessionLogs {
     const log = known === undefined || known.isRenamed ? this.#newLog(session) : known;
     this.#logs.delete(session);
     this.#logs.set(session, log);
-    // One that is busy stays: another beside it would not queue behind its writes.
+    // A busy log stays cached: a second instance would not queue behind its writes.
     const idle = [...this.#logs].filter(([, other]) => other !== log && !other.busy).map(([name]) => name);
     idle.slice(0, Math.max(this.#logs.size - LOGS, 0)).forEach((name) => this.#logs.delete(name));
     return log;
@@ -45,15 +45,15 @@ export class SessionLogs {
   #newLog(session: string): Log {
     const [name, canonical] = [this.#name(session), sessionFile(session)];
     const isThere = (file: string): boolean => this.#folder.stat(file) !== null;
-    // Where names differ only by case the file system may show this one as the canonical one: only a list tells.
+    // A case-insensitive file system may find this file under the canonical name: only a listing shows the real name.
     const isRenamed = (): boolean => !isThere(name) || (isThere(canonical) && this.#name(session) !== name);
     return new Log(this.#folder, name, name === canonical ? undefined : isRenamed);
   }
 
   /**
-   * Remove what lies under other names for a session than the one in use.
+   * Remove files of a session under names other than the one in use.
    *
-   * People make such files. Nothing of them is shown, and they would come back once the other is gone.
+   * People create such files. Their entries are hidden, and would appear once the used file is removed.
    */
   async removeHidden(session: string): Promise<void> {
     const used = this.of(session).name;
@@ -63,14 +63,16 @@ export class SessionLogs {
     await Promise.all(hidden.map((name) => new Log(this.#folder, name).remove()));
   }
 
-  /** Return the file name of a session: the canonical one unless only one that a person made exists. */
+  /**
+   * Return the file name of a session: the canonical name, unless only a file with a name that a person chose exists.
+   */
   #name(session: string): string {
     const canonical = sessionFile(session);
     const found = this.#names().get(session);
     if (found !== undefined || !this.#folder.exists() || this.#folder.stat(canonical) === null) {
       return found ?? canonical;
     }
-    // It is there and was not listed: made just now, or the file system takes another name for it.
+    // The file exists but was not listed: it was just created, or a file system that ignores case found another one.
     if (this.#folder.entries().some((entry) => entry.name === canonical)) {
       return canonical;
     }
@@ -79,7 +81,9 @@ export class SessionLogs {
     );
   }
 
-  /** Return the file names of all sessions; of several for one id the canonical one, else the first in order. */
+  /**
+   * Return the file names of all sessions. If one id has several names, the canonical one is used, else the first.
+   */
   #names(): Map<string, string> {
     const names = new Map<string, string>();
     for (const entry of this.#folder.entries()) {
@@ -92,13 +96,15 @@ export class SessionLogs {
   }
 }
 
-/** Tell which of two names for a session is used. */
+/** Return whether `name` is used for a session rather than `other`. */
 function isBetter(name: string, other: string | undefined, session: string): boolean {
   const canonical = canonicalOf(session);
   return other === undefined || name === canonical || (other !== canonical && Buffer.from(name).compare(Buffer.from(other)) < 0);
 }
 
-/** Return the name that a session's file has; null for an id that only a person's file has. */
+/**
+ * Return the canonical file name of a session; null for an id that is only possible in a name that a person chose.
+ */
 function canonicalOf(session: string): string | null {
   try {
     return sessionFile(session);

@@ -1,4 +1,4 @@
-/** The live entries of one log in memory, kept in step with the file. */
+/** In-memory cache of one log's live entries, updated from the file. */
 import { fstatSync, readSync } from "node:fs";
 import { crc32 } from "node:zlib";
 
@@ -9,7 +9,7 @@ import { type Microseconds, readTime } from "./time.js";
 
 const CHECKED = 4096;
 
-/** A live entry and its time, null once it is deleted. */
+/** An entry, null once it is deleted, and its time. */
 interface Placed {
   entry: Item | null;
   readonly ts: Microseconds;
@@ -21,30 +21,30 @@ interface State {
   inode: bigint;
 }
 
-/** Folds a log's lines into entries. Reading again takes in only what is new, as long as the log only grew. */
+/** Folds a log's lines into entries. If the log has only grown, reading again reads only the new lines. */
 export class Snapshot {
   scan = new Scan();
   readonly #entries = new Map<string, Placed>();
-  /** The last life of each id of which the log has a tombstone. */
+  /** The last life of each id that has a tombstone in the log. */
   readonly #lives = new Map<string, number>();
-  /** The entries by time, ties by place, deleted ones among them. */
+  /** All entries, including deleted ones, ordered by time, then place. */
   #order: Placed[] = [];
   #isSorted = true;
   #state: State | null = null;
   #crc = 0;
   #provisional = false;
 
-  /** Return the live entry of this id. */
+  /** Return the live entry with this id. */
   get(id: string): Item | undefined {
     return this.#entries.get(id)?.entry ?? undefined;
   }
 
-  /** Return the number of the last life of an id that the log ended; 0 if it ended none. */
+  /** Return the number of the last life of an id that a tombstone ended; 0 if there is none. */
   lastLife(id: string): number {
     return this.#lives.get(id) ?? 0;
   }
 
-  /** Return the newest live entries by time, ties by place; shared objects, not to be changed. */
+  /** Return the newest live entries, ordered by time, then place. The objects are shared and must not be changed. */
   entries(limit = Infinity): Item[] {
     if (!this.#isSorted) {
       this.#order.sort((one, other) => Number(one.ts - other.ts));
@@ -60,16 +60,16 @@ export class Snapshot {
     return found.reverse();
   }
 
-  /** Bring the entries to where the log is. */
+  /** Update the entries to the current state of the log. */
   read(fd: number): void {
-    // A number has no room for nanoseconds since 1970, so a change within the same microsecond would go unseen.
+    // Use bigint: a number cannot hold nanoseconds since 1970, and a change within one microsecond would be missed.
     const { size, mtimeNs: mtime, ino: inode } = fstatSync(fd, { bigint: true });
     const state = this.#state;
     if (state?.size === size && state.mtime === mtime && state.inode === inode) {
       return;
     }
-    // A log that did not grow, or whose last bytes before the old end differ, was written again. Its entries are then
-    // read again.
+    // A changed log that did not grow, or whose last bytes before the old end differ, was rewritten. Then read all
+    // entries again.
     if (state === null || this.#provisional || state.inode !== inode || state.size >= size || this.#changed(fd)) {
       this.scan = new Scan();
       this.#entries.clear();
@@ -98,7 +98,7 @@ export class Snapshot {
         this.#lives.set(id, Math.max(lifeOf(known.entry), this.lastLife(id)));
       }
       if (known !== undefined) {
-        // The place in the order stays, so that deleting needs no search in it.
+        // The item stays in the order, so that deleting needs no search.
         known.entry = null;
       }
     } else if (known?.entry) {

@@ -1,4 +1,4 @@
-/** The steps of a conversation's turns, as the console shows them: NDJSON files, one a conversation. */
+/** Steps of conversations' turns, which VoltAgent's console shows, in one NDJSON file for each conversation. */
 import { randomUUID } from "node:crypto";
 
 import type { ConversationStepRecord, GetConversationStepsOptions } from "@voltagent/core";
@@ -10,13 +10,13 @@ import { bytesOf, type Item, jsonOf, objectOf } from "./json.js";
 import { fileStem } from "./layout.js";
 
 const [NOT_FOUND, CHANGED] = [404, 412];
-/** Bytes of steps that one request writes: as a text in JSON they take up to twice as many. */
+/** Maximum size of the steps in one request, in bytes: as a JSON string they take up to twice as many. */
 const LARGEST_REQUEST = MAX_BODY / 2 - 64 * 1024;
 const FOLDER = "voltagent/steps/";
 
 interface Found {
   steps: Item[];
-  /** The mark of what the first file holds. */
+  /** The tag of the first file's content. */
   etag: string | null;
   /** The paths of the other files. */
   more: string[];
@@ -31,7 +31,7 @@ export class Steps {
     this.#client = client;
   }
 
-  /** Store steps. One with the id and type of an earlier one takes its place: a call and its result share an id. */
+  /** Store steps. A step replaces an earlier one with the same id and type; a call and its result share an id. */
   async save(steps: readonly ConversationStepRecord[]): Promise<void> {
     for (const conversation of new Set(steps.map((step) => step.conversationId))) {
       const own = steps.filter((step) => step.conversationId === conversation).map(itemOf);
@@ -41,7 +41,7 @@ export class Steps {
     }
   }
 
-  /** Return the newest steps of a user's turns in their order. */
+  /** Return the newest steps of a user's turns, in order. */
   async list(
     userId: string,
     conversation: string,
@@ -49,7 +49,7 @@ export class Steps {
   ): Promise<ConversationStepRecord[]> {
     const steps = new Map<string, ConversationStepRecord>();
     for (const step of (await this.#read(conversation)).steps as unknown as ConversationStepRecord[]) {
-      // A Map keeps the place of the first step with a key and takes the value of the last.
+      // A Map keeps the position of the first step with a key and the value of the last step.
       steps.set(JSON.stringify([step.id, step.type]), step);
     }
     const wanted = [...steps.values()].filter(
@@ -60,10 +60,10 @@ export class Steps {
   }
 
   /**
-   * Remove the steps of a user in a conversation, and keep those of others.
+   * Remove the steps of a user in a conversation, and keep the steps of other users.
    *
-   * What is kept may be too long for one request. Then the rest goes into further files, which the first one
-   * names: until that is written, all steps are where they were.
+   * If the kept steps are too long for one request, the rest is written to further files, which the first file names.
+   * Until the first file is written, nothing changes for readers.
    */
   async clear(userId: string, conversation: string): Promise<void> {
     for (let tries = 0; ; tries += 1) {
@@ -89,7 +89,7 @@ export class Steps {
   async remove(conversation: string): Promise<void> {
     await this.#delete(pathOf(conversation));
     for (let left = true; left; ) {
-      // Also those that no file names: their writer may have been killed before the first file named them.
+      // Remove even files that the first file does not name: their writer may have been killed too early.
       const query = { folder: folderOf(conversation), limit: 1 };
       const { body } = await this.#client.send("GET", "/file-contents", { query });
       const files = itemsIn(body.files);
@@ -98,7 +98,7 @@ export class Steps {
     }
   }
 
-  /** Write steps in the place of those that were read, and note new files in `made`; false if others came before. */
+  /** Replace the steps that were read, and add new files to `made`; return false if another writer came first. */
   async #rewrite(conversation: string, steps: Item[], etag: string | null, made: string[]): Promise<boolean> {
     const [first = [], ...rest] = groupsOf(steps, LARGEST_REQUEST);
     const names = rest.map(() => `${folderOf(conversation)}/${randomUUID()}.ndjson`);
@@ -111,13 +111,13 @@ export class Steps {
     return (await this.#client.send("PUT", pathOf(conversation), request)).status !== CHANGED;
   }
 
-  /** Delete a file; false, and it stays, if it is not as its mark says. */
+  /** Delete a file; return false, and keep it, if its content does not match the tag. */
   async #delete(path: string, etag: string | null = null): Promise<boolean> {
     const headers: Record<string, string> = etag === null ? {} : { "if-match": etag };
     return (await this.#client.send("DELETE", path, { headers, allow: [NOT_FOUND, CHANGED] })).status !== CHANGED;
   }
 
-  /** Return what a conversation's files hold; none if there are none. */
+  /** Return the content of a conversation's files; empty if there are none. */
   async #read(conversation: string): Promise<Found> {
     for (let tries = 0; ; tries += 1) {
       const { status, body, etag } = await this.#client.send("GET", pathOf(conversation), { allow: [NOT_FOUND] });
@@ -128,12 +128,12 @@ export class Steps {
         const steps = [items, ...rest.map((answer) => itemsOf(String(answer.body.content)).items)].flat();
         return { steps: steps.filter((item) => "id" in item), etag, more: names.map(urlOf), isDamaged };
       }
-      await pauseAfter(tries, pathOf(conversation)); // The first file was written after it was read here.
+      await pauseAfter(tries, pathOf(conversation)); // The first file was rewritten after it was read here.
     }
   }
 }
 
-/** Return the further files that a line names, and none but this conversation's. */
+/** Return the further files of this conversation that a line names. */
 function moreIn({ id, more }: Item, conversation: string): string[] {
   const names = id === undefined && Array.isArray(more) ? more.map(String) : [];
   return names.filter((name) => name.startsWith(`${folderOf(conversation)}/`));
@@ -149,7 +149,7 @@ function linesOf(steps: readonly Item[]): string {
   return steps.map((step) => `${JSON.stringify(step)}\n`).join("");
 }
 
-/** Return the objects that a file holds, one a line; a line that is damaged hides no other. */
+/** Return the objects in the lines of a file; damaged lines are skipped. */
 function itemsOf(content: string): { items: Item[]; isDamaged: boolean } {
   const lines = content.split("\n").filter((line) => line.trim() !== "");
   const items = lines.map(objectOf).filter((item) => item !== null);
@@ -160,7 +160,7 @@ function pathOf(conversation: string): string {
   return urlOf(`${FOLDER}${fileStem(conversation)}.ndjson`);
 }
 
-/** Return the folder of the files that hold what one file cannot. */
+/** Return the folder of a conversation's further files. */
 function folderOf(conversation: string): string {
   return `${FOLDER}${fileStem(conversation)}.more`;
 }

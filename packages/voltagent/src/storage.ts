@@ -1,4 +1,4 @@
-/** VoltAgent's storage: on a running `keepstone serve`, or straight on the files. */
+/** Storage for VoltAgent: on a running `keepstone serve`, or directly on the files. */
 import type {
   Conversation,
   ConversationQueryOptions,
@@ -24,10 +24,10 @@ import { type InfoLogger, notFound, voltAgentLogger } from "./voltagent.js";
 import { type Whose, WorkingMemory } from "./working-memory.js";
 import { Workflows } from "./workflows.js";
 
-/** Sessions that are looked through at the same time. */
+/** Maximum number of sessions that are cleared at the same time. */
 const AT_ONCE = 16;
 
-/** Told of every clear, and of records that are damaged; VoltAgent's own logger if not given. */
+/** Options for logging every clear and every damaged record. Default: VoltAgent's own logger. */
 interface Telling {
   logger?: InfoLogger;
 }
@@ -37,10 +37,10 @@ export interface KeepstoneStorageOptions extends ClientOptions, Telling {}
 export interface KeepstoneFileStorageOptions extends LocalHomeOptions, Telling {}
 
 /**
- * One agent's memory. Every other agent's is out of reach, whatever ids are passed.
+ * One agent's memory. Other agents' memories cannot be reached, whatever ids are passed.
  *
- * Messages are entries of the session that has the conversation's id, so that they are listed, shown and
- * recalled like any other. Everything else lies in the agent's files below `voltagent/`.
+ * Messages are entries of the conversation's session, so that they are listed, shown and recalled like any other
+ * entries. All other data is in the agent's files below `voltagent/`.
  */
 class AgentStorage implements StorageAdapter {
   /** The agent's slug. */
@@ -83,19 +83,19 @@ class AgentStorage implements StorageAdapter {
   }
 
   async getMessages(userId: string, conversationId: string, options?: GetMessagesOptions): Promise<StoredMessage[]> {
-    // VoltAgent does not wait for what a turn stores, and the next turn begins by reading it.
+    // VoltAgent does not wait until a turn's messages are stored, and the next turn begins by reading them.
     await this.#underWay.quiet(conversationId);
     return this.#messages.list(userId, conversationId, options);
   }
 
-  /** Empty a conversation's session to zero bytes; without one, all that the user has said anywhere. */
+  /** Erase a user's messages and steps in a conversation or, without `conversationId`, in all conversations. */
   async clearMessages(userId: string, conversationId?: string, context?: OperationContext): Promise<void> {
     const logger = context?.logger ?? (await this.#ownLogger());
     if (conversationId !== undefined) {
       return this.#clear(userId, conversationId, logger);
     }
     const own = new Set((await this.#conversations.query({ userId })).map(({ id }) => sessionFor(id)));
-    // A user may also have spoken in conversations of others, so all sessions are looked through.
+    // A user may also have messages in other users' conversations, so all sessions are searched.
     const sessions = [...new Set([...own, ...(await this.#messages.sessions())])];
     for (let at = 0; at < sessions.length; at += AT_ONCE) {
       const group = sessions.slice(at, at + AT_ONCE);
@@ -116,7 +116,7 @@ class AgentStorage implements StorageAdapter {
     return this.#logger ?? (await voltAgentLogger());
   }
 
-  /** Tell of a record that a list has to leave out. */
+  /** Log a damaged record, which lists leave out. */
   async #tellOf(file: string): Promise<void> {
     const logger = await this.#ownLogger();
     logger.info("memory.damaged", { event: "memory.damaged", agent: this.agent, file });
@@ -160,10 +160,10 @@ class AgentStorage implements StorageAdapter {
     return this.#underWay.during(id, this.#conversations.update(id, updates));
   }
 
-  /** Remove a conversation with its session, steps and working memory: no byte and no list has it any more. */
+  /** Remove a conversation with its session, steps and working memory, without leaving any data. */
   async deleteConversation(id: string): Promise<void> {
-    await this.#underWay.quiet(id); // What a turn stores in the background would bring it back.
-    // The record goes last: after a kill in between the conversation is still listed, and can be deleted again.
+    await this.#underWay.quiet(id); // Otherwise a background write of a turn would recreate it.
+    // Remove the record last: if the process is killed, the conversation is still listed and can be deleted again.
     const hadSession = await this.#messages.remove(id);
     await this.#steps.remove(id);
     await this.#workingMemory.remove({ scope: "conversation", conversationId: id });
@@ -221,8 +221,8 @@ class AgentStorage implements StorageAdapter {
 }
 
 /**
- * One agent's memory on a server. Calls are tried again while the server is away, because VoltAgent drops what
- * its storage refuses.
+ * One agent's memory on a server. Calls are retried while the server is away, because VoltAgent drops data that its
+ * storage refuses.
  *
  * @example
  * const storage = new KeepstoneStorage({ agent: "coder", token: process.env.KEEPSTONE_TOKEN });

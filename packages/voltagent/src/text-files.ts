@@ -1,4 +1,4 @@
-/** An agent's own text files, read and written as Python's `agent.files` does, with the same lock. */
+/** An agent's text files, read and written like Python's `agent.files`, with the same lock. */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,16 +13,19 @@ const [LOCK, TEMPORARY, RESERVED] = [".keepstone.lock", ".keepstone.tmp", ".keep
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A text, and the mark of what is in it. */
+/** A text, and a tag of its content. */
 export interface TextFile {
   content: string;
   tag: string;
 }
 
-/** Called with the tag of a file, null for no file, while the lock is held. What it throws cancels the change. */
+/**
+ * Called with a file's tag, null if it is missing, while the lock is held. An error that it throws cancels the
+ * change.
+ */
 type Check = (tag: string | null) => void;
 
-/** The text files of one agent, by their paths, with `/` between names. */
+/** The text files of one agent, by path, with `/` between names. */
 export class TextFiles {
   readonly #root: string;
   readonly #parts: readonly string[];
@@ -36,7 +39,7 @@ export class TextFiles {
     this.#lock = new Lock(this.#top, LOCK);
   }
 
-  /** Return a file, null if it is missing; StoreError if it is not text. */
+  /** Read a file, null if it is missing; throw StoreError if it is not UTF-8. */
   read(path: string): TextFile | null {
     const bytes = this.#bytes(path);
     try {
@@ -46,24 +49,24 @@ export class TextFiles {
     }
   }
 
-  /** Write a file in one step. */
+  /** Write a file atomically. */
   async write(path: string, content: string, check: Check = () => undefined): Promise<void> {
     await this.#change(path, check, () => Buffer.from(content));
   }
 
-  /** Append to a file, or make it; the whole file is written again. */
+  /** Append to a file, or create it; the whole file is rewritten. */
   async append(path: string, content: string): Promise<void> {
     await this.#change(path, () => undefined, (old) => Buffer.concat([old ?? Buffer.alloc(0), Buffer.from(content)]));
   }
 
-  /** Remove a file; false if it is missing. Its folders stay. */
+  /** Remove a file; return false if it is missing. Its folders stay. */
   async remove(path: string, check: Check = () => undefined): Promise<boolean> {
     const [folder, name] = this.#placeOf(path);
     if (!folder.exists() || folder.stat(name) === null) {
       return false;
     }
     return this.#lock.hold(async (held) => {
-      held.remove(); // The folder shows what an agent wrote, and nothing else.
+      held.remove(); // The folder must contain only the agent's files.
       const old = this.#bytes(path);
       check(old && tagOf(old));
       folder.unlink(name);
@@ -90,7 +93,7 @@ export class TextFiles {
       const old = this.#bytes(path);
       check(old && tagOf(old));
       folder.make();
-      this.#top.replace(path, [make(old)], TEMPORARY); // The one temporary file that every writer clears away.
+      this.#top.replace(path, [make(old)], TEMPORARY); // Every writer removes a leftover file of this name.
     });
   }
 
@@ -101,8 +104,8 @@ export class TextFiles {
       return null;
     }
     try {
-      // A hard link may be another program's file, which could be read through it and which a write here would cut
-      // off.
+      // A hard link may share another program's file: reading would expose that file, and writing would detach the
+      // link.
       if (fstatSync(fd).nlink > 1) {
         throw new StoreError(`${join(folder.path, name)} is a hard link, and links are not followed: put a copy there`);
       }
@@ -118,7 +121,7 @@ export class TextFiles {
   }
 }
 
-/** Return the names that lead to a file; StoreError for what may lead out of the folder, or to a file of ours. */
+/** Return the names in a path; throw StoreError if the path may lead out of the folder, or to a reserved file. */
 function partsOf(path: string): string[] {
   const parts = path.split("/");
   const isOdd = (name: string): boolean => ["", ".", ".."].includes(name) || /[\0\\]/.test(name);

@@ -1,4 +1,4 @@
-/** Times as a log writes and reads them: RFC 3339, microseconds. */
+/** Times in the format of a log: RFC 3339 with microseconds. */
 
 /** An instant in whole microseconds since 1970. */
 export type Microseconds = bigint;
@@ -10,14 +10,14 @@ const TIME = new RegExp(
     "(?:([Zz])|([+-])([01]\\d|2[0-3])(?::?([0-5]\\d))?)?)?$",
 );
 
-/** What `formatTime` makes, on days that every month has: nearly every time that is read. */
+/** The format of `formatTime`, for days that every month has; nearly every time that is read matches it. */
 const WRITTEN = /^[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z$/;
 const [MILLISECONDS_END, MICROSECONDS_END] = ["2026-01-11T14:31:00.000".length, "2026-01-11T14:31:00.000000".length];
 const DATE_LENGTH = "2026-01-11".length;
-/** The seconds that years of four digits have. */
+/** First and last second, since 1970, of years with four digits. */
 const [FIRST, LAST] = ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"].map((at) => Date.parse(at) / 1000) as [number, number];
 
-/** Return the instant of an RFC 3339 time, null for anything else. Without a zone it is read as UTC. */
+/** Return the instant of an RFC 3339 time, null for any other value. A time without a zone is UTC. */
 export function readTime(value: unknown): Microseconds | null {
   if (typeof value !== "string") {
     return null;
@@ -30,7 +30,7 @@ export function readTime(value: unknown): Microseconds | null {
   return found ? fromParts(found) : null;
 }
 
-/** Return the instant that a caller gave as `ts`: with a zone, or a date alone; null for anything else. */
+/** Return the instant of a caller's `ts`, which must have a zone or be only a date; null for any other value. */
 export function instant(value: unknown): Microseconds | null {
   const found = typeof value === "string" ? TIME.exec(value) : null;
   const hasZone = (found?.[10] ?? found?.[11]) !== undefined || found?.[0].length === DATE_LENGTH;
@@ -41,7 +41,7 @@ function fromParts(found: RegExpExecArray): Microseconds | null {
   const [year, month, day, hour, minute, second, zoneHours, zoneMinutes] = [1, 3, 4, 5, 7, 8, 12, 13].map((at) =>
     Number(found[at] ?? 0),
   ) as [number, number, number, number, number, number, number, number];
-  // Dates have no leap seconds, so the second before stands for one.
+  // Dates have no leap seconds, so the previous second is used.
   const leap = second === 60 ? 59 : second;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
@@ -56,7 +56,7 @@ function fromParts(found: RegExpExecArray): Microseconds | null {
   return BigInt(seconds) * 1_000_000n + BigInt((found[9] ?? "").slice(0, 6).padEnd(6, "0"));
 }
 
-/** Return an instant as the log writes it: UTC with six digits of a second and `Z`. */
+/** Return an instant in the format of a log: UTC with six fractional digits and `Z`. */
 export function formatTime(moment: Microseconds): string {
   // The remainder of a time before 1970 is negative.
   const micros = ((moment % 1000n) + 1000n) % 1000n;

@@ -1,17 +1,18 @@
-/** Calls under way in this process, so that a turn that follows at once reads what the one before it stores. */
+/** Running calls of this process, so that a turn reads what the turn before it is still storing. */
 import { setImmediate } from "node:timers/promises";
 
-/** Milliseconds for which a reader waits at most. */
+/** Maximum wait of a reader, in milliseconds. */
 const PATIENCE = 1000;
 
 /**
- * VoltAgent stores a turn's question in the background, by several calls one after the other, and the turn may
- * be over before the last of them has begun. A reader waits until there was none for a moment.
+ * Tracks running calls by conversation. VoltAgent stores a turn's question in the background, with several calls one
+ * after the other, and the turn may end before the last call begins. A reader waits until no call has been running
+ * for a moment.
  */
 export class UnderWay {
   readonly #calls = new Map<string, Set<Promise<unknown>>>();
 
-  /** Return what a call for a conversation gives; until then it is under way. */
+  /** Track a call for a conversation while it is running, and return its result. */
   async during<T>(conversation: string, call: Promise<T>): Promise<T> {
     const calls = this.#calls.get(conversation) ?? new Set();
     this.#calls.set(conversation, calls.add(call));
@@ -25,7 +26,7 @@ export class UnderWay {
     }
   }
 
-  /** Resolve when no call for a conversation is under way, or the time for that is over. */
+  /** Resolve when no call for a conversation is running, or after the maximum wait. */
   async quiet(conversation: string): Promise<void> {
     const timeOver = AbortSignal.timeout(PATIENCE);
     const over = new Promise<void>((resolve) => timeOver.addEventListener("abort", () => resolve(), { once: true }));
@@ -35,7 +36,7 @@ export class UnderWay {
         return;
       }
       await Promise.race([Promise.allSettled(calls), over]);
-      await setImmediate(); // The next call of the same job begins during it.
+      await setImmediate(); // Lets the next call of the same job begin.
       await setImmediate();
     }
   }

@@ -1,4 +1,4 @@
-/** VoltAgent's semantic search on a running `keepstone serve`: the home's embedder, and vectors beside the messages. */
+/** Semantic search for VoltAgent on a running `keepstone serve`: the home's embedder, and a vector store. */
 import type { EmbeddingAdapter, SearchResult, VectorAdapter, VectorItem } from "@voltagent/core";
 
 import { Client, type ClientOptions } from "./client.js";
@@ -6,17 +6,17 @@ import { groupsOf, itemsIn } from "./fitting.js";
 import { isItem, type Item, type Json, jsonOf } from "./json.js";
 import { sessionFor } from "./layout.js";
 
-/** Texts that the server embeds with one request, and characters of each; embedders read no more. */
+/** Maximum number of texts that the server embeds with one request, and characters that embedders read of a text. */
 const [TEXTS_AT_ONCE, LONGEST_TEXT] = [64, 32_768];
-/** Vectors of one request, and the most hits of a search. */
+/** Maximum number of vectors in one request, and of hits in a search. */
 const [VECTORS_AT_ONCE, MOST_HITS] = [1000, 1000];
 const NOT_FOUND = 404;
 const TYPE = "vector";
-/** Expired from the beginning, so that recall and context, which leave out what has expired, never show a vector. */
+/** Vectors expire at once, so that recall and context, which leave out expired entries, never show them. */
 const EXPIRED = "1970-01-01T00:00:00Z";
 
 /**
- * Makes vectors with the embedder of the server's home.
+ * Embeds texts with the embedder of the server's home.
  *
  * @example
  * const memory = new Memory({ storage, embedding: new KeepstoneEmbedding(options), vector: new KeepstoneVectors(options) });
@@ -40,14 +40,14 @@ export class KeepstoneEmbedding implements EmbeddingAdapter {
     for (let at = 0; at < texts.length; at += TEXTS_AT_ONCE) {
       const group = texts.slice(at, at + TEXTS_AT_ONCE).map((text) => text.slice(0, LONGEST_TEXT).toWellFormed());
       const { body } = await this.#client.send("POST", "/embed", { body: { texts: group }, begins: true });
-      // The home chooses its embedder, so the server's answer is the first to tell.
+      // The home chooses its embedder, so only the server's response names the model.
       [this.#model, this.#dimensions] = [String(body.space), Number(body.dim)];
       vectors.push(...(body.vectors as number[][]));
     }
     return vectors;
   }
 
-  /** Return the dimension of the vectors; 0 before the first of them, as VoltAgent's own embedding does. */
+  /** Return the dimension of the vectors; like VoltAgent's own embedding, 0 before the first vector. */
   getDimensions(): number {
     return this.#dimensions;
   }
@@ -59,14 +59,15 @@ export class KeepstoneEmbedding implements EmbeddingAdapter {
 }
 
 export interface KeepstoneVectorsOptions extends ClientOptions {
-  /** The session that holds the vectors; `voltagent-vectors` if not given. */
+  /** The session that holds the vectors. Default `voltagent-vectors`. */
   session?: string;
 }
 
 /**
- * Keeps vectors in a session of the agent, one entry each. Recall and context never show these entries.
+ * Stores vectors in a session of the agent, as one entry each. Recall and context never show these entries.
  *
- * Vectors come back with unit length. All have one dimension: that of the home's embedder, else of the first.
+ * Vectors are returned with unit length. All must have the dimension of the home's embedder or, without an embedder,
+ * of the first vector.
  */
 export class KeepstoneVectors implements VectorAdapter {
   readonly #client: Client;
@@ -88,7 +89,7 @@ export class KeepstoneVectors implements VectorAdapter {
     }
   }
 
-  /** Return the nearest vectors, best first; `score` is 1 for the same direction, 0.5 for a right angle. */
+  /** Return the nearest vectors, the best first; `score` is 1 for the same direction, 0.5 for a right angle. */
   async search(
     vector: number[],
     { limit = 10, filter = {}, threshold = 0 }: { limit?: number; filter?: Record<string, unknown>; threshold?: number } = {},
@@ -111,7 +112,7 @@ export class KeepstoneVectors implements VectorAdapter {
     await this.deleteBatch([id]);
   }
 
-  /** Remove every byte of some vectors; ids that there are not are fine. */
+  /** Erase vectors; ignore unknown ids. */
   async deleteBatch(ids: string[]): Promise<void> {
     for (const group of groupsOf(ids.map((id) => id.toWellFormed()), Infinity, 10 * VECTORS_AT_ONCE)) {
       await this.#client.send("POST", `${this.#path}/purge`, { body: { ids: group }, allow: [NOT_FOUND] });
@@ -127,7 +128,7 @@ export class KeepstoneVectors implements VectorAdapter {
     return status === NOT_FOUND ? 0 : Number(body.entries);
   }
 
-  /** Return a vector, null if there is none of this id. */
+  /** Return the vector with this id, null if it is missing. */
   async get(id: string): Promise<VectorItem | null> {
     const body = { ids: [id.toWellFormed()], types: [TYPE], include_superseded: true };
     const { body: page } = await this.#client.send("POST", "/entries/list", { body });
@@ -158,7 +159,7 @@ function resultOf({ entry, why }: Item): SearchResult[] {
   return [{ ...itemOf(entry), score: (cosine + 1) / 2, distance: 1 - cosine }];
 }
 
-/** Return the numbers of a vector as entries have it: base64 of little-endian float32. */
+/** Decode an entry's vector, which is base64 of little-endian float32. */
 function vectorOf(embedding: Json | undefined): number[] {
   const bytes = Buffer.from(isItem(embedding) ? String(embedding.f32) : "", "base64");
   return Array.from({ length: bytes.length / 4 }, (_, at) => bytes.readFloatLE(at * 4));

@@ -1,4 +1,4 @@
-/** The states of workflow runs: suspended, resumed, completed. Each is a file of the agent's. */
+/** States of workflow runs: suspended, resumed, completed. Each state is a file of the agent. */
 import { isDeepStrictEqual } from "node:util";
 
 import type { WorkflowRunQuery, WorkflowStateEntry } from "@voltagent/core";
@@ -13,7 +13,7 @@ export class Workflows {
   readonly #documents: Documents;
   readonly #damaged: (path: string) => void;
 
-  /** `damaged` is told the paths of states that no list can show. */
+  /** `damaged` is called with the path of each state that cannot be listed. */
   constructor(client: Sender, damaged: (path: string) => void) {
     this.#documents = new Documents(client, "workflows");
     this.#damaged = damaged;
@@ -25,12 +25,14 @@ export class Workflows {
     return found && revived(found);
   }
 
-  /** Store a run's state, in the place of what was there. */
+  /** Store a run's state, replacing any existing one. */
   async set(executionId: string, state: WorkflowStateEntry): Promise<void> {
     await this.#documents.put(executionId, { ...jsonOf(state), id: executionId });
   }
 
-  /** Change some keys of a run's state, and remove those that are undefined; an error if it is missing. */
+  /**
+   * Change some keys of a run's state, and remove keys that are undefined; throw an error if the state is missing.
+   */
   async update(executionId: string, updates: Partial<WorkflowStateEntry>): Promise<void> {
     const now = new Date().toISOString();
     const changes = jsonOf(updates);
@@ -44,7 +46,7 @@ export class Workflows {
     }
   }
 
-  /** Return the runs that a query is for, the newest first. */
+  /** Return the runs that match a query, the newest first. */
   async query(query: WorkflowRunQuery): Promise<WorkflowStateEntry[]> {
     const found = (await this.#documents.all(this.#damaged)).map(revived).filter((run) => isWanted(run, query));
     found.sort((one, other) => other.createdAt.getTime() - one.createdAt.getTime());
@@ -64,7 +66,7 @@ function isWanted(run: WorkflowStateEntry, query: WorkflowRunQuery): boolean {
   );
 }
 
-/** Return a state with its times as Dates, as VoltAgent gave them. */
+/** Return a state with its times as Dates, as VoltAgent expects them. */
 function revived(item: Item): WorkflowStateEntry {
   const state = structuredClone(item) as unknown as WorkflowStateEntry;
   state.createdAt = dateOf(item.createdAt) ?? dateOf(item.updatedAt) ?? new Date(0);
@@ -78,7 +80,7 @@ function revived(item: Item): WorkflowStateEntry {
   return state;
 }
 
-/** Return the Date that a document's time says, null if it is damaged. */
+/** Return a document's time as a Date, null if it is damaged. */
 function dateOf(time: unknown): Date | null {
   const moment = readTime(time);
   return moment === null ? null : new Date(Number(moment / 1000n));

@@ -1,11 +1,11 @@
-/** Working memory: one text a conversation or a user, a file that people can read and edit. */
+/** Working memory: one text for each conversation or user, in a file that people can read and edit. */
 import type { WorkingMemoryScope } from "@voltagent/core";
 
 import type { Sender } from "./client.js";
 import { urlOf } from "./documents.js";
 import { fileStem } from "./layout.js";
 
-/** Whose working memory it is. */
+/** The owner of a working memory: a conversation or a user. */
 export interface Whose {
   conversationId?: string;
   userId?: string;
@@ -22,7 +22,7 @@ export class WorkingMemory {
     this.#client = client;
   }
 
-  /** Return the text, null if there is none. */
+  /** Return the text, null if it is missing. */
   async get(whose: Whose): Promise<string | null> {
     const path = pathOf(whose);
     if (path === null) {
@@ -34,7 +34,7 @@ export class WorkingMemory {
     return status === NOT_FOUND ? null : String(body.content);
   }
 
-  /** Write the text, also for a conversation whose record does not exist yet: that is made in the background. */
+  /** Write the text, even before a conversation's record exists, which is created in the background. */
   async set(whose: Whose & { content: string }): Promise<void> {
     const path = pathOf(whose);
     if (path === null) {
@@ -43,7 +43,7 @@ export class WorkingMemory {
     await this.#client.send("PUT", path, { body: { content: whose.content.toWellFormed() } });
   }
 
-  /** Remove the text; one that is missing is fine. */
+  /** Remove the text if it exists. */
   async remove(whose: Whose): Promise<void> {
     const path = pathOf(whose);
     if (path !== null) {

@@ -1,8 +1,8 @@
 """Importing the memory of other tools: OpenAI Agents, LangGraph, mem0, Chroma, ChatGPT, Claude and more.
 
-A reader of each source yields records, and one writer stores them. Records are recognised by a stable id: a
-second run adds nothing, a changed record replaces its entry, and what was deleted here stays deleted.
-Nothing of a foreign file is executed: no pickle is loaded, and no class of the source is imported.
+Each source has a reader that yields records; one writer stores them. Records are recognised by a stable id: a
+second run adds nothing, a changed record updates its entry, and a deleted entry is not added again. Nothing
+of a foreign file is executed: no pickle is loaded, and no class of the source is imported.
 """
 
 from __future__ import annotations
@@ -39,32 +39,34 @@ def import_memory(
 ) -> ImportResult:
     """Import a foreign memory into an agent.
 
-    The whole source is read once before anything is written, so that a damaged one leaves nothing half
-    imported. An import that was killed is finished by running it again.
+    The whole source is read once before anything is written, so that a damaged source is not imported in
+    part. To finish an import that was killed, run it again.
 
     Args:
         agent: The agent to import into.
-        source: One of ``SOURCES``; ``auto`` recognises it.
+        source: One of ``SOURCES``; ``auto`` detects the source.
         path: The file, folder or zip archive of the source. It is not changed.
         dry_run: Write nothing, and return the same counts.
-        resume: Skip records whose id is here already without comparing them, which is faster.
-        mapping: For ``csv`` and ``jsonl`` the column of each field: ``text``, ``ts``, ``role``, ``id``,
-            ``session``, ``type``, ``tags``. For ``openai-agents`` the table of ``messages``, if it has
-            another name than ``agent_messages``.
+        resume: Skip records whose id is already stored. Their contents are not compared, which is faster.
+        mapping: For ``csv`` and ``jsonl``, the column of each field: ``text``, ``ts``, ``role``, ``id``,
+            ``session``, ``type``, ``tags``. For ``openai-agents``, the table of ``messages`` if its name is
+            not ``agent_messages``.
         branches: Import all branches of a conversation, not only the current one.
-        vectors: Take along vectors whose model the source does not name: the home's embedder made them.
-            Without it only those are kept that name the agent's own space, and an import never decides it.
+        vectors: Also import vectors whose model the source does not name, because the home's embedder made
+            them. By default only vectors that name the agent's own space are imported, and an import never
+            sets that space.
         secrets: ``"keep"``, ``"mask"`` or ``"refuse"`` keys and tokens, as for ``keepstone.open``.
-        agent_from: Import into an agent for each user, named ``keepstone.slug`` of this: ``user_id`` as the
-            records say it, ``namespace`` of a LangGraph store, or ``namespace.0`` for its first label.
-            Records that do not say it go to ``agent``.
-        keep_origin: Keep who said each record. Without it nothing imported has more trust than ``import``.
+        agent_from: Import into an agent for each user, named ``keepstone.slug`` of this: the ``user_id`` of
+            the records, the ``namespace`` of a LangGraph store, or ``namespace.0`` for its first label.
+            Records without this field go to ``agent``.
+        keep_origin: Keep the origin of each record. By default no imported entry has more trust than
+            ``import``.
         progress: Called with the number of records read and their total.
 
     Raises:
-        SourceError: The source is not recognised, cannot be read, is damaged or hostile; nothing was written.
+        SourceError: The source is not recognised, unreadable, damaged or hostile; nothing was written.
         TypeError, ValueError: An argument is invalid; nothing was written.
-        LockTimeoutError, StoreError: As for ``Session.add``; what was written before stays.
+        LockTimeoutError, StoreError: As for ``Session.add``; entries that are already written stay.
 
     Examples:
         >>> import_memory(agent, "jsonl", "notes.jsonl", mapping={"text": "body"})  # doctest: +SKIP
@@ -85,8 +87,8 @@ def import_memory(
         for item in read(origin, options):
             total += 1
             owned += owner is not None and isinstance(item, Item) and owner.slug_of(item) is not None
-        # A field that the source lacks would otherwise put the memories of all users into one agent, without
-        # a word.
+        # If the source lacked the field, the memories of all users would otherwise end up in one agent,
+        # without an error.
         if owner is not None and total and not owned:
             raise SourceError(f"no record of {name} says {owner}: import it without agent_from")
         result = ImportResult(name)

@@ -25,10 +25,10 @@ def is_agents_sdk(origin: Origin) -> bool:
 
 
 def read_agents_sdk(origin: Origin, options: Options) -> Items:
-    """Yield the items of all sessions; each is the payload of a message.
+    """Yield the messages of all sessions as items.
 
-    Of an ``AdvancedSQLiteSession`` that is the branch written to last. With ``branches`` each other one is a
-    session of its own.
+    An ``AdvancedSQLiteSession`` can have several branches. Only the branch written to last is read, unless
+    ``branches`` is set: then each further branch becomes a separate session.
     """
     with foreign_database(origin.path) as database:
         table = _table(database, options.mapping)
@@ -46,18 +46,21 @@ def read_agents_sdk(origin: Origin, options: Options) -> Items:
 
 
 def _tables(database: ForeignDatabase) -> list[str]:
-    """Return the tables that could be one of messages; a virtual one cannot be read without its module."""
+    """Return the tables that may hold messages.
+
+    Virtual tables are left out: they cannot be read without their module.
+    """
     statement = (
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%message_data%' "
         "AND sql NOT LIKE 'CREATE VIRTUAL%'"
     )
-    # The text of the schema only narrows the choice: a comment in it may have the word as well.
+    # The text of the schema only preselects tables, as a comment in it may also contain the word.
     names = [str(name) for (name,) in database.rows(statement)]
     return sorted(name for name in names if set(database.columns(name)) >= _COLUMNS)
 
 
 def _table(database: ForeignDatabase, mapping: Mapping[str, str]) -> str:
-    """Return the table of messages: the SDK's own, or the one that the caller named."""
+    """Return the table of messages: the SDK's default, or the table that the caller named."""
     if unknown := mapping.keys() - {"messages"}:
         raise ValueError(f"unknown field {min(unknown)!r:.80}; of openai-agents only messages can be mapped")
     table = mapping.get("messages", _MESSAGES)
@@ -71,10 +74,10 @@ def _table(database: ForeignDatabase, mapping: Mapping[str, str]) -> str:
 
 
 def _branched(database: ForeignDatabase) -> dict[Any, list[Any]]:
-    """Return the branches of each session that has some, the one that was written to last first."""
+    """Return the branches of each session that has branches, the branch written to last first."""
     found: dict[Any, list[Any]] = {}
     if _STRUCTURE in database.tables:
-        # The SDK does not store which branch is current: that is only in the object of the running program.
+        # The SDK does not store which branch is current; only the object in the running program has this.
         statement = f"SELECT session_id, branch_id FROM {_STRUCTURE} GROUP BY 1, 2 ORDER BY 1, MAX(id) DESC"  # noqa: S608
         for session, branch in database.rows(statement):
             found.setdefault(session, []).append(branch)
@@ -101,7 +104,8 @@ def _item(database: ForeignDatabase, table: str, row: Record, session: str) -> I
     if not isinstance(data, dict):
         return Unread(place, "message_data is not a JSON object")
     moment = time_of(row.get("created_at"))
-    # Row numbers begin at 1 in each file; with their time they tell files of one session apart.
+    # Row numbers begin at 1 in each file; adding the time keeps ids unique across several files of one
+    # session.
     stamp = "".join(filter(str.isdigit, str(row.get("created_at") or "")))
     line = {"id": f"{stamp}-{row['id']}".lstrip("-"), "ts": moment, "type": "message", "data": data}
     return Item(session, line, place)

@@ -14,15 +14,15 @@ from keepstone.importing.json_text import elements
 from keepstone.importing.origin import Origin
 from keepstone.model import Record
 
-# An export may have several files with numbers, such as conversations-1.json. The repetition is possessive,
-# so that other names are refused in linear time.
+# An export may have several numbered files, such as conversations-1.json. The repetition is possessive, so
+# that other names are rejected in linear time.
 _CONVERSATIONS = re.compile(r"^(?:.*/)?conversations[-_0-9]*+\.json$")
 
 _LOOKED_AT = 100
-"""Conversations that are looked at to find one that is an object."""
+"""Maximum number of conversations checked to find the first object."""
 _NOT_AN_OBJECT = "it is not an object"
 _UNKNOWN_FORM = (AttributeError, LookupError, TypeError, ValueError)
-"""Errors of reading a message that lacks a key, or has a value of another type there."""
+"""Errors raised on reading a message in which a key is missing or its value has another type."""
 
 
 def is_chatgpt(origin: Origin) -> bool:
@@ -45,7 +45,7 @@ def _files(origin: Origin) -> list[str]:
 
 def _first(origin: Origin) -> Record:
     for name in _files(origin):
-        # ``auto`` asks about every file, and a database or an archive is not read as JSON.
+        # ``auto`` calls this for every file; databases and archives must not be read as JSON.
         if not name.lower().endswith(".json"):
             continue
         try:
@@ -62,7 +62,7 @@ def _first(origin: Origin) -> Record:
 
 
 def _conversations(origin: Origin) -> Iterator[tuple[str, Record | None]]:
-    """Yield place and content of each conversation; None for one that is not an object."""
+    """Yield the place and the content of each conversation; the content is None if it is not an object."""
     names = _files(origin)
     if not names:
         raise SourceError(f"{origin.path} has no conversations.json")
@@ -74,7 +74,7 @@ def _conversations(origin: Origin) -> Iterator[tuple[str, Record | None]]:
 
 
 def read_chatgpt(origin: Origin, options: Options) -> Items:
-    """Yield the messages of each conversation: of its current branch, or of all branches with links."""
+    """Yield the messages of each conversation: its current branch, or all branches with links to parents."""
     for place, conversation in _conversations(origin):
         if conversation is None:
             yield Unread(place, _NOT_AN_OBJECT)
@@ -100,7 +100,7 @@ def read_chatgpt(origin: Origin, options: Options) -> Items:
             if title:
                 line, title = line | {"aliases": [title]}, None
             if options.branches and (parent := _spoken_parent(tree, name)):
-                # Without branches the order of the messages says the same, and links would only repeat it.
+                # A single branch needs no links: the order of its messages has the same information.
                 line["links"] = [{"to": parent, "rel": "reply_to"}]
             yield Item(session, line, f"{place}, message {name}")
 
@@ -108,7 +108,7 @@ def read_chatgpt(origin: Origin, options: Options) -> Items:
 def _branch(tree: dict[str, Any], leaf: Any) -> list[str]:
     """Return the names of the nodes from the root to a leaf."""
     found: dict[str, None] = {}
-    # In a damaged tree a node may be its own ancestor: each node is taken once.
+    # In a damaged tree a node may be its own ancestor, so each node is visited only once.
     while isinstance(leaf, str) and leaf in tree and leaf not in found and isinstance(tree[leaf], dict):
         found[leaf] = None
         leaf = tree[leaf].get("parent")
@@ -120,7 +120,7 @@ def _all_branches(tree: dict[str, Any]) -> list[str]:
     nodes = {name: node for name, node in tree.items() if isinstance(node, dict)}
     roots = [name for name, node in nodes.items() if named(node.get("parent")) not in nodes]
     found: dict[str, None] = {}
-    for start in chain(roots, nodes):  # What a circle keeps from every root comes last.
+    for start in chain(roots, nodes):  # Nodes that a cycle cuts off from every root come last.
         pending = [start]
         while pending:
             name = pending.pop()
@@ -137,19 +137,19 @@ def _all_branches(tree: dict[str, Any]) -> list[str]:
 
 def _spoken_parent(tree: dict[str, Any], name: str) -> str | None:
     for parent in reversed(_branch(tree, name)[:-1]):
-        with suppress(*_UNKNOWN_FORM):  # Such a parent is reported as unread, and is no entry to link to.
+        with suppress(*_UNKNOWN_FORM):  # A malformed parent is reported as unread and has no entry.
             if _chatgpt_line(tree[parent].get("message")) is not None:
                 return parent
     return None
 
 
 def _chatgpt_line(said: Any) -> Record | None:
-    """Return a message of the tree; None for what was never shown and for what is empty."""
+    """Return a message of the tree; None if it is hidden or empty."""
     if said is None:
         return None
     author, content = said["author"], said["content"]
     metadata = said.get("metadata") or {}
-    # Such as custom instructions, which ChatGPT puts at the head of each conversation.
+    # Hidden messages are, for example, the custom instructions at the start of each conversation.
     if metadata.get("is_visually_hidden_from_conversation"):
         return None
     text = _chatgpt_text(content)
@@ -163,7 +163,7 @@ def _chatgpt_text(content: Record) -> str:
     parts = content.get("parts")
     if isinstance(parts, list):
         return "\n".join(part if isinstance(part, str) else _part_text(part) for part in parts)
-    # Code and quotations have ``text``, what a browser displayed ``result``, a recap of reasoning
+    # Code and quotations have ``text``, output of a browser has ``result``, and a summary of reasoning has
     # ``content``.
     for key in ("text", "result", "content"):
         if isinstance(content.get(key), str):
@@ -175,7 +175,7 @@ def _chatgpt_text(content: Record) -> str:
 
 
 def _part_text(part: Any) -> str:
-    """Return the text of a part that is not one: a transcription, or the name of what it points to."""
+    """Return a text for a part that is not a string: its transcription or its asset's name."""
     if not isinstance(part, dict):
         return ""
     if isinstance(part.get("text"), str):
@@ -205,7 +205,7 @@ def read_claude(origin: Origin, options: Options) -> Items:
                 continue
             content = _claude_content(entry)
             if not content:
-                continue  # Messages whose answer was stopped are empty.
+                continue  # A stopped answer leaves an empty message.
             line = {"id": entry["uuid"], "ts": time_of(entry.get("created_at"))}
             line |= message(entry.get("sender"), content)
             if title:
@@ -220,7 +220,7 @@ def _claude_branch(said: list[Any], conversation: Record) -> set[str] | None:
         for entry in said
         if isinstance(entry, dict) and isinstance(entry.get("uuid"), str)
     }
-    # Older exports have neither leaf nor parents, and one branch.
+    # Older exports have only one branch, and neither leaf nor parents.
     leaf = conversation.get("current_leaf_message_uuid")
     if not isinstance(leaf, str) or leaf not in parents:
         return None

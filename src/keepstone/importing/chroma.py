@@ -20,14 +20,14 @@ from keepstone.model import Record
 FILE = "chroma.sqlite3"
 _DOCUMENT = "chroma:document"
 _LISTS = "embedding_metadata_array"
-"""The values of lists in metadata, since Chroma 1.5, in their order."""
+"""The table with the values of lists in metadata, in order; since Chroma 1.5."""
 _DATA = "data_level0.bin"
 _LABELS = 4_000_000
-"""Vectors of one segment that can be read."""
+"""Maximum number of vectors in a segment; larger segments are not read."""
 
 
 def database_of(origin: Origin) -> Path | None:
-    """Return the database of a Chroma folder, or of the folder right below, None if there is none."""
+    """Return the database in a folder or in one of its direct subfolders, None if there is none."""
     if not origin.is_folder:
         is_it = origin.path.name == FILE and is_sqlite(origin.path)
         return origin.path if is_it else None
@@ -35,7 +35,7 @@ def database_of(origin: Origin) -> Path | None:
 
 
 def is_chroma(origin: Origin) -> bool:
-    """Return whether there is a Chroma database."""
+    """Return whether the source has a Chroma database."""
     return database_of(origin) is not None
 
 
@@ -103,7 +103,10 @@ def _database(origin: Origin) -> Iterator[tuple[ForeignDatabase, Path]]:
 
 
 def _collections(database: ForeignDatabase) -> list[tuple[str, str]]:
-    """Return id and name of each collection; the name has its database, and its tenant, where they differ."""
+    """Return the id and name of each collection.
+
+    If there are several databases or tenants, the name includes them.
+    """
     if "databases" not in database.tables or "database_id" not in database.columns("collections"):
         # Older versions of Chroma have neither databases nor tenants.
         found = database.rows("SELECT id, name FROM collections ORDER BY name, id")
@@ -126,7 +129,8 @@ def _documents(
     database: ForeignDatabase, number: str, name: str, vectors: _Vectors
 ) -> Iterator[ChromaRecord]:
     statement = (
-        # Each collection has a segment of metadata and one of vectors; the first holds the documents.
+        # Each collection has a metadata segment and a vector segment; the metadata segment holds the
+        # documents.
         "SELECT e.id, e.embedding_id, e.created_at FROM embeddings e JOIN segments s ON s.id = e.segment_id "
         "WHERE s.collection = ? AND s.scope = 'METADATA' ORDER BY e.id"
     )
@@ -152,7 +156,7 @@ def _metadata(database: ForeignDatabase, row: Any) -> Record:
 
 
 def _value(text: Any, whole: Any, real: Any, truth: Any) -> Any:
-    """Return the value that one of the columns of a kind has."""
+    """Return the value of the one typed column that is not null."""
     # SQLite has no Booleans: the column holds 0 or 1.
     if truth is not None:
         return bool(truth)
@@ -160,7 +164,7 @@ def _value(text: Any, whole: Any, real: Any, truth: Any) -> Any:
 
 
 class _Vectors:
-    """The vectors of one collection: those of the queue, newest first, then those of the HNSW files.
+    """The vectors of one collection, from the queue, else from the HNSW files.
 
     Attributes:
         problem: Why the HNSW files cannot be read, or None.
@@ -175,18 +179,22 @@ class _Vectors:
         found = database.rows(
             "SELECT id FROM segments WHERE collection = ? AND scope = 'VECTOR'", (collection,)
         )
-        # Without its vectors a document is still worth having, so damaged files of vectors end nothing.
+        # A document is still useful without its vector, so damaged vector files do not stop the import.
         for (segment,) in found:
             try:
-                # A stranger's database names the segment: of a path only the last part is taken.
+                # The segment's name comes from an untrusted database: if it is a path, only its last part is
+                # used.
                 self._read(folder / Path(str(segment)).name)
             except (ValueError, OSError, KeepstoneError, struct.error) as error:
                 self.problem = Unread(f"{segment}: vectors", f"its files cannot be read: {error}")
 
     def _read(self, files: Path) -> None:
-        """Read where the vectors of a segment are; one that is not written to the disk yet has no files."""
-        # Chroma writes a segment to its files only after ``sync_threshold`` changes, which is 1,000 unless
-        # set; younger vectors are in the queue alone.
+        """Read where a segment's vectors are in its files.
+
+        A segment that is not yet written to disk has no files.
+        """
+        # Chroma writes a segment to its files only after ``sync_threshold`` changes (1,000 by default); newer
+        # vectors are only in the queue.
         if not files.is_dir():
             return
         with Folder(files, root=files.parent) as folder:
@@ -210,7 +218,7 @@ class _Vectors:
 
 
 def _queued(database: ForeignDatabase, collection: str) -> dict[str, int]:
-    """Return the place of the newest vector of each id in the queue of a collection."""
+    """Return the queue's sequence number of each id's newest vector in a collection."""
     # A topic is an address such as persistent://tenant/database/collection, which ends in the collection.
     statement = (
         "SELECT id, MAX(seq_id) FROM embeddings_queue WHERE substr(topic, -length(?1)) = ?1 "
@@ -220,12 +228,12 @@ def _queued(database: ForeignDatabase, collection: str) -> dict[str, int]:
 
 
 def _file(folder: Folder, name: str) -> IO[bytes]:
-    """Open a file of a segment, through no link."""
+    """Open a file of a segment without following links."""
     return os.fdopen(folder.open(name, os.O_RDONLY), "rb")
 
 
 def _labels(raw: bytes) -> Mapping[str, int]:
-    """Return the HNSW label of each id, from the pickle that Chroma keeps; it is read as data only."""
+    """Return the HNSW label of each id from Chroma's pickle, which is read as data only."""
     found = read_pickle(raw)
     # Some versions pickle an object of their own class, others a plain mapping.
     if isinstance(found, Object):
@@ -236,9 +244,12 @@ def _labels(raw: bytes) -> Mapping[str, int]:
     return {str(key): label for key, label in labels.items() if isinstance(label, int)}
 
 
-# No vector is loaded before it is asked for: a segment may have gigabytes of them.
+# Vectors are loaded one by one on request, as a segment may have gigabytes of them.
 class _Level0:
-    """The vectors in hnswlib's files: ``header.bin`` says how long an element is, and where its parts are."""
+    """The vectors in hnswlib's files.
+
+    ``header.bin`` has the length of an element and the offsets of its parts.
+    """
 
     _HEADER = struct.Struct("<iQQQQQQ")
 
@@ -247,7 +258,7 @@ class _Level0:
             _, _, _, count, size, label_at, data_at = self._HEADER.unpack(file.read(self._HEADER.size))
         self._path = folder.path
         length = folder.stat(_DATA).st_size
-        # A damaged or hostile header must not lead outside of the elements, nor fill the memory.
+        # A damaged or hostile header must not cause reads outside of the elements, nor exhaust the memory.
         if not (0 < count <= _LABELS and data_at < label_at <= size - 8 and count * size <= length):
             raise ValueError("header.bin does not fit data_level0.bin")
         self._size, self._data_at, self._dim = size, data_at, (label_at - data_at) // 4
@@ -255,7 +266,7 @@ class _Level0:
         with _file(folder, _DATA) as file:
             for place in range(count):
                 file.seek(place * size + label_at)
-                # The order in the file is that of insertion; hnswlib finds an element by its label.
+                # The file has the elements in order of insertion; hnswlib finds an element by its label.
                 (label,) = struct.unpack("<Q", file.read(8))
                 self._places[label] = place
 

@@ -1,4 +1,4 @@
-"""claude-mem: its SQLite database, and the JSON that its export script writes."""
+"""claude-mem: its SQLite database, and the JSON files of its export script."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TABLES = {
     "summaries": "session_summaries",
     "sessions": "sdk_sessions",
 }
-"""The lists of an export, and the tables of the database."""
+"""The table of the database for each list of an export."""
 _NEEDED = {"observations", "session_summaries"}
 _LISTS = ("facts", "concepts", "files_read", "files_modified", "files_edited")
 _SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
@@ -40,13 +40,13 @@ def is_claude_mem(origin: Origin) -> bool:
 def _has_mark(origin: Origin) -> bool:
     """Return whether a file begins like an export: its first keys are the time and the query."""
     with origin.open(origin.path.name) as file:
-        # An export may have hundreds of megabytes, and ``auto`` asks about each file.
+        # Only the start is read: an export may have hundreds of megabytes, and ``auto`` checks every file.
         head = file.read(400)
     return b'"exportedAtEpoch"' in head and b'"query"' in head
 
 
 def read_claude_mem(origin: Origin, _: Options) -> Items:
-    """Yield prompts, observations and summaries; a session for each session of Claude Code."""
+    """Yield prompts, observations and summaries, with one session for each session of Claude Code."""
     if is_sqlite(origin.path):
         with foreign_database(origin.path) as database:
             yield from _Source(database.name, lambda kind: _rows(database, kind)).items()
@@ -78,9 +78,11 @@ class _Source:
             named(row.get("content_session_id")): named(row.get("project")) for row in self._sessions.values()
         }
         self._prompts: dict[tuple[str | None, str | None], str] = {}
-        """The ids of prompts, by the row of their session and their number.
+        """The ids of prompts, by session and prompt number.
 
-        Older databases name a session by its id alone, which two programs can give to one session each.
+        The session is its row id or, in older databases, its name.
+
+        The row id is preferred, as two programs can use the same session name.
         """
 
     def items(self) -> Items:
@@ -91,7 +93,7 @@ class _Source:
             ("summaries", "summary", self._summary),
         ):
             for row in self._rows(kind):
-                # The three tables count from 1 each, so an id needs the kind before its number.
+                # Each of the three tables counts from 1, so an id needs the kind before its number.
                 number = named(row.get("id")) if isinstance(row, dict) else None
                 place = f"{self._name}: {kind} {number or '?'}"
                 if number is None:
@@ -106,7 +108,8 @@ class _Source:
 
     def _session_of(self, row: Record) -> str:
         known = self._known(row)
-        # The content session is Claude Code's own; the memory session is that of claude-mem's observer.
+        # The content session is Claude Code's session; the memory session is the one of claude-mem's
+        # observer.
         found = named(row.get("content_session_id")) or named(known.get("content_session_id"))
         return found or named(row.get("memory_session_id")) or "claude-mem"
 
@@ -162,11 +165,11 @@ def _first(row: Record, keys: tuple[str, ...]) -> str | None:
 
 
 def _list(value: Any) -> list[str]:
-    """Return a list that is stored as JSON, or as it is."""
+    """Return a list from its JSON text; a list is returned unchanged."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            # Nothing makes the columns hold JSON: another text is one item.
+            # The schema does not force the columns to hold JSON: any other text becomes a list of one item.
             return [value] if value else []
     return [str(item) for item in value if item] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Exports of keepstone in Markdown or SQLite. Its other formats are read as their own sources."""
+"""Exports of keepstone in Markdown or SQLite. Exports in other formats have their own sources."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LOOKED_AT = 4096
 
 
 def is_export(origin: Origin) -> bool:
-    """Return whether there is an SQLite file or a Markdown file of an export."""
+    """Return whether the source is an exported SQLite file or has exported Markdown files."""
     if not origin.is_folder and is_sqlite(origin.path):
         with foreign_database(origin.path) as database:
             return next(database.rows("PRAGMA application_id"), (0,)) == (APPLICATION_ID,)
-    # A source that is a single file has its own name, whatever its extension.
+    # For a single file, ``names`` returns its name whatever the extension is.
     for name in [name for name in origin.names(_MARKDOWN) if name.endswith(_MARKDOWN)][:1]:
         with origin.open(name) as file:
             head, _ = split_front_matter(file.read(_LOOKED_AT).decode("utf-8", "replace"))
@@ -55,7 +55,10 @@ def _database(origin: Origin) -> Items:
 
 
 def _sections(origin: Origin, name: str) -> Items:
-    """Yield the sections of a file: a heading, a comment, and the text up to the next such pair."""
+    """Yield the sections of a file.
+
+    A section is a heading, a comment, and the text up to the next section.
+    """
     ours: str | None = None
     place, text = "", list[str]()
     with origin.open(name) as file:
@@ -65,10 +68,11 @@ def _sections(origin: Origin, name: str) -> Items:
             except UnicodeDecodeError:
                 yield Unread(f"{name}:{number}", "the line is not UTF-8")
                 continue
-            # Only a comment with our JSON begins a section: a text may have headings and comments of its own.
+            # Only a comment with our JSON begins a section, as a text may contain other headings and
+            # comments.
             if line.startswith(BEGIN + "{") and line.endswith(END):
                 if ours is not None:
-                    # Its own heading and a blank line come before the comment.
+                    # Drop the two lines before the comment: the next section's heading and a blank line.
                     yield _item(ours, text[:-2], place)
                 ours, place, text = line[len(BEGIN) : -len(END)], f"{name}:{number}", []
             else:

@@ -1,4 +1,4 @@
-"""YAML front matter of Markdown files, as JSON can say it."""
+"""YAML front matter of Markdown files, parsed to JSON values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 _FENCE = "---"
-# Python reads no number of more than 4,300 digits, and floats may have any number of them. Their repetitions
-# are possessive (*+), so that a text that is no number is refused in linear time.
+# Python refuses integers of more than 4,300 digits, so the pattern for integers is bounded; floats may have
+# any number of digits. Their repetitions are possessive (*+), so that other texts are rejected in linear
+# time.
 _INT = re.compile(r"^[-+]?(?:0|[1-9][0-9]{0,999})$")
 _FLOAT = re.compile(r"^[-+]?(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]++)?$")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
@@ -24,7 +25,7 @@ _MOST = 2 * _LONGEST
 
 
 def split_front_matter(text: str) -> tuple[str | None, str]:
-    """Return the YAML at the beginning of a text, None without one, and the rest of the text."""
+    """Return the YAML at the beginning of a text, or None, and the rest of the text."""
     lines = text.removeprefix("\ufeff").split("\n")
     if lines[0].rstrip() != _FENCE:
         return None, text
@@ -36,16 +37,17 @@ def split_front_matter(text: str) -> tuple[str | None, str]:
 
 
 def parse_yaml(text: str) -> dict[str, Any]:
-    """Return the mapping that YAML says.
+    """Parse YAML and return its mapping.
 
-    Plain scalars are as in YAML 1.2: ``yes`` and ``12:30`` are texts, and so are dates.
+    Plain scalars follow YAML 1.2: ``yes`` and ``12:30`` are strings. Dates are strings, too.
 
     Raises:
-        ValueError: It is not YAML, not a mapping, too large, or has a tag of its own.
+        ValueError: The text is not YAML, not a mapping, too large, or has a non-standard tag.
     """
     if len(text) > _LONGEST:
         raise ValueError(f"the front matter has more than {_LONGEST:,} characters")
-    # Exports are JSON on one line a key, which the standard parser reads many times faster than PyYAML.
+    # Exports have one line for each key with its value as JSON, which the standard parser reads many times
+    # faster than PyYAML.
     found = _json_lines(text)
     if found is None:
         found = _Builder().document(_events(text))
@@ -55,9 +57,11 @@ def parse_yaml(text: str) -> dict[str, Any]:
 
 
 def _json_lines(text: str) -> dict[str, Any] | None:
-    """Return keys whose values are JSON on one line, as an export writes them; None if it is other YAML.
+    """Parse front matter in which each line is a key and a JSON value, as exports write it.
 
-    YAML allows no key of more than 1,024 characters in brackets, JSON does.
+    Return None for other YAML.
+
+    Unlike YAML, JSON also allows keys of more than 1,024 characters inside a value.
     """
     found: dict[str, Any] = {}
     for line in text.split("\n"):
@@ -76,11 +80,11 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _events(text: str) -> Iterator[Any]:
-    import yaml  # Only imports of Markdown need it.
+    import yaml  # Imported late, as only Markdown needs it.
 
     try:
-        # Only events are taken: PyYAML's constructors would read ``yes`` and dates as YAML 1.1 does, and
-        # resolve aliases without bounds. Its C parser is missing where it was built without libyaml.
+        # Only PyYAML's events are used: its constructors would read ``yes`` and dates as YAML 1.1 does, and
+        # resolve aliases without bounds. The C parser is missing if PyYAML was built without libyaml.
         yield from yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
@@ -96,19 +100,19 @@ class _Open:
     value: list[Any] | dict[str, Any]
     anchor: str | None = None
     begin: int = 0
-    """The count before it."""
+    """The builder's count when the value began."""
     key: str | None = None
     defaults: list[dict[str, Any]] = field(default_factory=list)
-    """Mappings that ``<<`` merges: their keys count where the mapping does not have them."""
+    """Mappings merged by ``<<``: their keys apply only if the mapping does not have them."""
 
 
 class _Builder:
-    """Builds values from the events of a YAML parser, without recursion and with bounds."""
+    """Builds values from the events of a YAML parser, without recursion and with limits."""
 
     def __init__(self) -> None:
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
-        """Each value with an anchor, and what it counts."""
+        """Each value with an anchor, and its size as counted against ``_MOST``."""
         self._count = 0
         self._root: Any = {}
 
@@ -144,7 +148,7 @@ class _Builder:
 
     def _counted(self, more: int) -> None:
         self._count += more
-        # A few lines of aliases of aliases would otherwise stand for billions of values.
+        # A few lines of nested aliases would otherwise expand to billions of values.
         if self._count > _MOST:
             raise ValueError("the front matter is too large: its aliases repeat too much")
 
@@ -156,13 +160,13 @@ class _Builder:
         done = self._open.pop()
         if isinstance(done.value, dict):
             for more in done.defaults:
-                # The keys of the mapping itself win over merged ones, wherever ``<<`` was in it.
+                # The keys of the mapping itself override merged ones, wherever ``<<`` is in the mapping.
                 done.value = more | done.value
         self._name(done.anchor, done.value, self._count - done.begin)
         self._add(done.value, None)
 
     def _add(self, value: Any, key: str | None) -> None:
-        """Add a value to the list or mapping that is open; ``key`` is what it is called as a key."""
+        """Add a value to the open list or mapping; ``key`` is its text in case it is a mapping's key."""
         if not self._open:
             # An empty document, such as two fences without a line between them, is one null.
             self._root = {} if value is None else value
@@ -174,7 +178,7 @@ class _Builder:
             if key is None:
                 raise ValueError("the front matter has a list or mapping as a key")
             inner.key = key
-        # ``<<`` with another value than mappings is an ordinary key.
+        # ``<<`` is an ordinary key unless its value is a mapping or a list of mappings.
         elif inner.key == "<<" and (merged := _mappings(value)):
             inner.key = None
             inner.defaults += merged
@@ -189,7 +193,7 @@ def _mappings(value: Any) -> list[dict[str, Any]]:
 
 
 def _check_tag(tag: str | None) -> str | None:
-    """Return a standard tag without its prefix; a tag of another program could mean anything."""
+    """Return a standard tag without its prefix. Other tags are refused, as their meaning is unknown."""
     name = tag.removeprefix(_STANDARD) if tag and tag != "!" else None
     if name is not None and name not in _READ:
         raise ValueError(f"the front matter has the tag {tag!r:.80}, which is not read")

@@ -1,4 +1,4 @@
-"""Hindsight: archives of documents with their facts, and of a whole bank."""
+"""Hindsight: archives of documents with their facts, or of a whole bank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIMES = ("mentioned_at", "event_date", "occurred_start", "created_at")
 
 
 def is_hindsight(origin: Origin) -> bool:
-    """Return whether an archive, or an unpacked one, has Hindsight's manifest."""
+    """Return whether an archive or an unpacked archive has Hindsight's manifest."""
     if not (origin.is_folder or origin.is_zip) or _MANIFEST not in origin.names(".json"):
         return False
     with origin.open(_MANIFEST) as file:
@@ -29,7 +29,7 @@ def is_hindsight(origin: Origin) -> bool:
 
 
 def read_hindsight(origin: Origin, _: Options) -> Items:
-    """Yield documents, their facts, and observations; a session for the bank."""
+    """Yield documents, their facts, and observations, all in one session for the bank."""
     with origin.open(_MANIFEST) as file:
         manifest = whole(file, _MANIFEST)
     if not isinstance(manifest, dict):
@@ -47,7 +47,7 @@ def read_hindsight(origin: Origin, _: Options) -> Items:
             document = str(found["id"])
             facts[document] = _fact_ids(document, found.get("facts"))
             yield from _document(found, facts[document], bank, name)
-    # After the documents, as observations name facts by their places in these.
+    # Observations come after the documents, as they name facts by their position in a document.
     if _OBSERVATIONS in names:
         with origin.open(_OBSERVATIONS) as file:
             observations = whole(file, _OBSERVATIONS)
@@ -102,7 +102,7 @@ def _objects(value: Any) -> list[Record]:
 
 
 def _fact_ids(document: str, facts: Any) -> list[str]:
-    """Return the ids of a document's facts: Hindsight's own, or their places where an archive has none."""
+    """Return the ids of a document's facts: Hindsight's ids, or the positions of facts without an id."""
     return [
         (named(fact.get("source_id")) if isinstance(fact, dict) else None) or f"{document}#{number}"
         for number, fact in enumerate(facts if isinstance(facts, list) else [])
@@ -110,13 +110,14 @@ def _fact_ids(document: str, facts: Any) -> list[str]:
 
 
 def _fact_id(facts: Mapping[str, Sequence[str]], document: Any, number: Any) -> str:
-    # A link to a document that the archive lacks names the fact by its place, as its own import will.
+    # If the archive lacks the document, the link names the fact by its position, as an import of that
+    # document will.
     ids = facts.get(str(document), ())
     return ids[number] if isinstance(number, int) and 0 <= number < len(ids) else f"{document}#{number}"
 
 
 def _said(found: Record, kept: tuple[str, ...]) -> Record:
-    """Return time, text, payload and tags of a fact or an observation."""
+    """Return the time, text, payload and tags of a fact or an observation."""
     ts = next((time for key in _TIMES if (time := time_of(found.get(key)))), None)
     data = {key: found[key] for key in kept if found.get(key) not in (None, [], {})}
     line: Record = {"ts": ts, "text": str(found["text"])} | ({"data": data} if data else {})

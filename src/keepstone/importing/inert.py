@@ -1,7 +1,7 @@
 """Reading pickle and msgpack as plain data. Nothing is executed, looked up or imported.
 
-Both formats can name classes and functions to call. Here such a name is only a text: an object of a class
-becomes an ``Object`` with what it was to be made of.
+Both formats can name classes and functions to call. Here such a name is only a string: an instance of a class
+becomes an ``Object`` with the arguments and state of the instance.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 _DEEPEST = 200
 _MOST = 20_000_000
-"""Maximum number of values of one blob."""
+"""Maximum number of values in one blob."""
 
 
 @dataclass(slots=True)
 class Object:
-    """The data of an object that only its program could make."""
+    """The data of an instance of a foreign class; the class is not imported."""
 
     name: Any = None
-    """The module and name of its class, or the number of an extension."""
+    """The module and name of the class, or the number of a msgpack extension."""
     args: Any = None
     state: Any = None
 
@@ -41,8 +41,8 @@ def read_pickle(raw: bytes) -> Any:
     """Return the data in a pickle.
 
     Raises:
-        ValueError: It is damaged, has an opcode that data does not need, nests too deep, or refers to a
-            container in two places: few bytes would then unfold to any number of values.
+        ValueError: The pickle is damaged, has an opcode that data does not need, nests too deep, or refers to
+            a container in two places, with which few bytes could expand to any number of values.
     """
     stack: list[Any] = []
     memo: dict[int, Any] = {}
@@ -59,9 +59,9 @@ def read_pickle(raw: bytes) -> Any:
 
 
 def _check_tree(found: Any) -> None:
-    """Raise ValueError unless each container is reached once, and depth and number of values are bounded."""
-    # Level by level and not by recursion, which a deep tree would exhaust. Nothing is freed before the end,
-    # so that an identity stands for one container.
+    """Raise ValueError if a container is reached twice, or if there are too many levels or values."""
+    # Walk level by level, as a deep tree would exhaust recursion. ``found`` keeps every value alive, so that
+    # an ``id()`` stands for one container.
     reached: set[int] = set()
     count = 0
     level = [found]
@@ -69,8 +69,8 @@ def _check_tree(found: Any) -> None:
         if not level:
             return
         count += len(level)
-        # Empty containers unfold to nothing, and CPython has only one empty tuple, which any number of places
-        # share.
+        # Empty containers are left out: they expand to nothing, and CPython shares one empty tuple
+        # everywhere.
         containers = [value for value in level if _parts(value)]
         identities = set(map(id, containers))
         if count > _MOST or len(identities) < len(containers) or not identities.isdisjoint(reached):
@@ -81,13 +81,13 @@ def _check_tree(found: Any) -> None:
 
 
 def _parts(value: Any) -> Sequence[Any]:
-    """Return the values in a container; those of an empty one and of a single value are none."""
+    """Return the values in a container; empty for an empty container and for a scalar."""
     if isinstance(value, dict):
         return list(value.values())
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, Object):
-        # Names and arguments are mostly texts, which are shared without harm.
+        # Names and arguments are mostly strings, which may be shared without harm.
         return [part for part in (value.name, value.args, value.state) if isinstance(part, _CONTAINERS)]
     return ()
 
@@ -107,7 +107,7 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
     "EMPTY_SET": list,
     "MARK": lambda: _MARK,
 }
-# The version, and the lengths of parts for readers of streams.
+# Opcodes without data: the protocol version, and the lengths of frames for stream readers.
 _NOTHING = frozenset({"PROTO", "FRAME"})
 
 
@@ -144,8 +144,8 @@ def _set_items(stack: list[Any], _: Any) -> None:
 
 
 def _set(target: Any, key: Any, value: Any) -> None:
-    # A class of mappings is an ``Object`` here, which keeps none of its items. Other keys may not be
-    # hashable.
+    # An instance of a subclass of ``dict`` is an ``Object`` here and keeps none of its items. Keys of other
+    # types may not be hashable.
     if isinstance(target, dict) and isinstance(key, str | int | float | None):
         target[key] = value
 
@@ -184,8 +184,8 @@ def _marked(make: Callable[[list[Any]], Any]) -> Callable[[list[Any], Any], None
 
 
 def _object(stack: list[Any], _: Any) -> None:
-    # REDUCE calls a function and NEWOBJ a class. Both have the name below the arguments, and neither is
-    # called here.
+    # In pickle, REDUCE calls a function and NEWOBJ a class. Both have the name below the arguments on the
+    # stack. Nothing is called here.
     args, name = stack.pop(), stack.pop()
     stack.append(Object(name, args))
 
@@ -237,7 +237,7 @@ def read_msgpack(raw: bytes) -> Any:
     """Return the data in a msgpack blob; an extension becomes an ``Object`` with its bytes as ``args``.
 
     Raises:
-        ValueError: It is damaged or nests too deep.
+        ValueError: The blob is damaged, nests too deep, or has too many values.
     """
     reader = _Msgpack(raw)
     try:
@@ -247,7 +247,7 @@ def read_msgpack(raw: bytes) -> Any:
 
 
 _MAPS, _LISTS, _TEXTS, _NIL, _NEGATIVE = 0x80, 0x90, 0xA0, 0xC0, 0xE0
-"""First bytes from which on small values of a kind begin; below them are small numbers."""
+"""The lowest first byte of each kind of small value; bytes below ``_MAPS`` are small numbers."""
 _FIXED = {0xC0: None, 0xC2: False, 0xC3: True}
 _NUMBERS = {
     0xCA: ">f", 0xCB: ">d", 0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q",
@@ -269,7 +269,7 @@ class _Msgpack:
 
     def value(self, depth: int) -> Any:
         self._count += 1
-        # The bound on depth is far below Python's own on recursion, which this method would otherwise meet.
+        # The limit on depth is far below Python's recursion limit, which this method would otherwise exceed.
         if depth > _DEEPEST or self._count > _MOST:
             raise ValueError("the msgpack nests too deep, or has too many values")
         first = self._number(">B")
@@ -290,12 +290,12 @@ class _Msgpack:
         return self._long(kind, self._number(form), depth)
 
     def _long(self, kind: type, length: int, depth: int) -> Any:
-        # The length that a blob says is not believed: no memory is set aside for values before they are read.
+        # The length in the blob is not trusted: no memory is allocated for values before they are read.
         if kind is list:
             return [self.value(depth + 1) for _ in range(length)]
         if kind is dict:
             pairs = [(self.value(depth + 1), self.value(depth + 1)) for _ in range(length)]
-            # The keys of msgpack may be lists or mappings, which Python cannot hash and JSON cannot say.
+            # Keys in msgpack may be lists or mappings, which Python cannot hash and JSON does not allow.
             return {key: value for key, value in pairs if isinstance(key, str | int)}
         if kind is Object:
             code = self._number(">b")
@@ -310,7 +310,7 @@ class _Msgpack:
 
     def _bytes(self, length: int) -> bytes:
         found = self._raw[self._at : self._at + length]
-        # A slice does not fail at the end of the blob; it is only shorter.
+        # A slice past the end of the blob raises no error; it is only shorter.
         if len(found) < length:
             raise IndexError("it is truncated")
         self._at += length

@@ -13,9 +13,9 @@ from keepstone.log.line import EPOCH, format_time, read_time
 from keepstone.model import Record
 
 _MILLISECONDS_FROM = 1e11
-"""From this number on a time counts milliseconds; as seconds it would be after the year 5138."""
+"""Numbers from here on count milliseconds; as seconds they would be after the year 5138."""
 _MICROSECONDS_FROM = 1e14
-"""From this number on a time counts microseconds; as milliseconds it would be after the year 5138."""
+"""Numbers from here on count microseconds; as milliseconds they would be after the year 5138."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,24 @@ class Item:
 
     session: str
     line: Record
-    """The keys of a log line. Without ``id`` it gets one from its content, without ``ts`` the one before."""
+    """The keys of a log line.
+
+    A missing ``id`` is derived from the content; a missing ``ts`` is copied from the previous item.
+    """
     place: str
-    """Where it is in the source, for people."""
+    """The record's place in the source, as shown to users."""
     exported: bool = False
-    """Whether ``keepstone export`` wrote it, as a whole log line that may be empty."""
+    """Whether ``keepstone export`` wrote the record.
+
+    It is then a complete log line, possibly without content.
+    """
     owner: Mapping[str, Any] = field(default_factory=dict)
-    """The owner that the source names beside the line: ``user_id`` or ``namespace``."""
+    """The owner that the source names outside of the line: ``user_id`` or ``namespace``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A place in a source that was not imported, and why."""
+    """A place in a source that was not imported, and the reason."""
 
     place: str
     reason: str
@@ -55,9 +61,9 @@ class Options:
 
 
 def time_of(value: object) -> str | None:
-    """Return a foreign time as RFC 3339, None if it is not one.
+    """Return a foreign time as RFC 3339, None if the value is not a time.
 
-    A number counts seconds since 1970, or milliseconds or microseconds if it is that large. A text without a
+    A number counts seconds since 1970; large numbers count milliseconds or microseconds. A text without a
     time zone is UTC.
 
     Examples:
@@ -78,7 +84,7 @@ def time_of(value: object) -> str | None:
 
 
 def _offset_form(text: str) -> datetime | None:
-    """Return a time of a form that logs do not have, such as with a space before the offset."""
+    """Parse a time with a space before its offset or zone, a form that logs do not use."""
     head, _, offset = text.rpartition(" ")
     if head and offset[:1] in "+-":
         return read_time(head + offset)
@@ -104,7 +110,10 @@ def _seconds(value: float) -> str | None:
 
 
 def message(role: object, content: Any, **more: Any) -> Record:
-    """Return the ``type`` and ``data`` of a chat message; more keys that are None are left out."""
+    """Return the ``type`` and ``data`` of a chat message.
+
+    Keys of ``more`` whose value is None are left out.
+    """
     data = {"role": _ROLES.get(role, role) if isinstance(role, str) else "user", "content": content}
     return {
         "type": "message",
@@ -116,8 +125,8 @@ _ROLES = {"human": "user", "ai": "assistant", "bot": "assistant", "model": "assi
 
 
 def content_digest(line: Record) -> str:
-    """Return an id made of what a record says, for sources whose records have none."""
-    # An import with vectors and another without them give a record the same id.
+    """Return an id derived from a record's content, for sources whose records have no id."""
+    # The vector is left out, so that imports with and without vectors give a record the same id.
     said = {key: value for key, value in line.items() if key != "embedding"}
     coded = json.dumps(said, sort_keys=True, default=str).encode()
     return hashlib.sha256(coded).hexdigest()[:32]

@@ -14,37 +14,37 @@ from keepstone.log.line import BOM, MAX_LINE, parse
 from keepstone.model import Record
 
 JSON_FILES = (".json", ".jsonl")
-"""How files end that are one JSON value, or one a line."""
+"""Extensions of files with one JSON value, or one value a line."""
 _LOOKED_AT = 50
-"""Records that are looked at to recognise a source."""
+"""Maximum number of records read to recognise a source."""
 LARGEST = 256 << 20
-"""Maximum characters of one element of an array, such as one conversation, and of a whole object."""
+"""Maximum size of an array's element, in characters, and of a whole file's value, in bytes."""
 MOST_VALUES = 20_000_000
-"""Maximum number of values that are held in memory: three characters can be a list of 64 bytes."""
+"""Maximum number of values held in memory at once. Three characters of JSON can become a list of 64 bytes."""
 _CHUNK = 1 << 18
 _SPACE = " \t\n\r"
 _BEGINNINGS = frozenset('{["-0123456789tfn')
-"""The first characters of values."""
+"""The characters with which a JSON value can begin."""
 
 
 def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the number of each line that is not blank, from 1, and its bytes; None if it is too long."""
+    """Yield the number, from 1, and bytes of each non-blank line; None as the bytes of an overlong line."""
     number = 0
     while raw := file.readline(MAX_LINE + 1):
         number += 1
         is_long = len(raw) > MAX_LINE
-        # The rest of a line that is too long is skipped in pieces, as it may be as large as the file.
+        # Skip the rest of an overlong line in pieces, as it may be as large as the file.
         while len(raw) > MAX_LINE and not raw.endswith(b"\n"):
             raw = file.readline(MAX_LINE + 1)
         if is_long:
             yield number, None
-        # Windows programs write a byte order mark, also before an empty first line.
+        # Windows programs write a byte order mark, even before an empty first line.
         elif raw.removeprefix(BOM).strip():
             yield number, raw
 
 
 def objects(file: IO[bytes]) -> Iterator[tuple[int, Record | None]]:
-    """Yield the number of each line and its object; None if it is not one."""
+    """Yield the number and the object of each non-blank line; None for a line that is not an object."""
     for number, raw in numbered_lines(file):
         yield number, None if raw is None else parse(raw)
 
@@ -53,7 +53,7 @@ def whole(file: IO[bytes], name: str) -> Any:
     """Return the value of a JSON file.
 
     Raises:
-        SourceError: It is not JSON, or too large.
+        SourceError: The file is not JSON, or too large.
     """
     raw = file.read(LARGEST + 1)
     if len(raw) > LARGEST:
@@ -70,25 +70,28 @@ def whole(file: IO[bytes], name: str) -> Any:
 
 
 def _check_values(text: str, name: str) -> None:
-    """Raise if a text may have too many values: all but the first one follow one of three marks."""
-    # Marks inside of texts count as well, which errs on the side of refusing; counting takes a small part of
-    # the time of parsing.
+    """Raise SourceError if a text may have too many values.
+
+    There is one ``[``, ``{`` or ``,`` for each value but the first.
+    """
+    # Characters inside of strings are counted as well, which errs on the side of refusing. Counting is far
+    # faster than parsing.
     if len(text) > MOST_VALUES and sum(map(text.count, "[{,")) > MOST_VALUES:
         raise SourceError(f"{name} has more than {MOST_VALUES:,} values in one piece: export it in parts")
 
 
 def documents(origin: Origin, damaged: Record) -> Iterator[tuple[str, Any]]:
-    """Yield the objects of files of lines and the values of others, each with its place.
+    """Yield the objects of files in JSON Lines and the values of other JSON files, each with its place.
 
     A line that holds no object gives ``damaged``.
 
     Raises:
-        SourceError: A file is neither lines of JSON nor one value, or too large.
+        SourceError: A file is neither JSON Lines nor one JSON value, or too large.
     """
     for name in origin.names(*JSON_FILES):
         with origin.open(name) as file:
-            # The extension does not say it: exports of lines are often named ``.json``, and a file with line
-            # breaks in its one value has no whole object in its first line.
+            # The extension does not decide: JSON Lines are often named ``.json``. If the first line is not a
+            # whole object, the file is read as one value with line breaks.
             first = next(objects(file), (1, None))[1]
         with origin.open(name) as file:
             if first is None:
@@ -101,7 +104,7 @@ def documents(origin: Origin, damaged: Record) -> Iterator[tuple[str, Any]]:
 def first_records(
     origin: Origin, records: Callable[[Origin], Iterator[tuple[str, Record]]]
 ) -> list[tuple[str, Record]]:
-    """Return the first records of files that may be of a source; none if one of them is not JSON."""
+    """Return the first records of a source's files; empty if it has no JSON files or one is damaged."""
     is_file = not (origin.is_folder or origin.is_zip)
     if is_file and not origin.path.name.lower().endswith(JSON_FILES):
         return []
@@ -112,17 +115,17 @@ def first_records(
 
 
 def elements(file: IO[bytes], name: str) -> Iterator[Any]:
-    """Yield the elements of a file that is one JSON array, with memory for one of them.
+    """Yield the elements of a file that is one JSON array, holding one element in memory at a time.
 
     Raises:
-        SourceError: It is not such an array, is truncated, or an element is too large.
+        SourceError: The file is not a JSON array or is truncated, or an element is too large.
     """
     text = _Window(file, name)
     if text.next_character() != "[":
         raise SourceError(f"{name} is not a JSON array")
     text.at += 1
     while (character := text.next_character()) != "]":
-        # A missing or repeated comma is let pass: it does not make the elements ambiguous.
+        # Missing and repeated commas are accepted: the elements are still unambiguous.
         if character == ",":
             text.at += 1
         elif character in _BEGINNINGS:
@@ -140,7 +143,7 @@ class _Window:
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
         self._name = name
-        # Incremental, since a chunk may end inside of a character.
+        # The decoder is incremental, as a chunk may end in the middle of a character.
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         self._text = ""
         self._before = 0
@@ -152,7 +155,10 @@ class _Window:
         return self._before + self.at
 
     def next_character(self, *, at_end: bool = False) -> str:
-        """Return the next character that is not white space; empty at the end, where that is expected."""
+        """Return the next character that is not white space.
+
+        At the end return '' if ``at_end`` is set, else raise.
+        """
         while True:
             while self.at < len(self._text) and self._text[self.at] in _SPACE:
                 self.at += 1
@@ -164,7 +170,7 @@ class _Window:
                 raise SourceError(f"{self._name} is truncated at character {self.position:,}")
 
     def value(self) -> Any:
-        """Parse the value that begins here."""
+        """Parse the value that begins at the current position."""
         while True:
             try:
                 value, end = _DECODER.raw_decode(self._text, self.at)
@@ -174,12 +180,13 @@ class _Window:
                     raise SourceError(
                         f"{self._name} has an element of more than {LARGEST:,} characters: export it in parts"
                     ) from error
-                # Twice as much each time: what was read in vain costs no more than what is parsed at last.
+                # Double the text each time, so that all failed attempts together cost no more than the final
+                # parse.
                 if isinstance(error, RecursionError) or not self._more(max(_CHUNK, length)):
                     place = f"character {self.position:,}"
                     raise SourceError(f"{self._name} is damaged or truncated at {place}: {error}") from error
             else:
-                # A number may go on in what is not read yet.
+                # A number may continue in the part that is not read yet.
                 if end == len(self._text) and isinstance(value, int | float) and self._more(_CHUNK):
                     continue
                 self.at = end
@@ -192,7 +199,7 @@ class _Window:
             new = self._decode(raw, self._ended)
         except UnicodeDecodeError as error:
             raise SourceError(f"{self._name} is not UTF-8: {error}") from error
-        # What is parsed is dropped, so that memory holds one element and a chunk.
+        # Drop the parsed part, so that memory holds one element and a chunk.
         self._before += self.at
         self._text, self.at = self._text[self.at :] + new, 0
         _check_values(self._text, self._name)

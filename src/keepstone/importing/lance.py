@@ -26,26 +26,26 @@ def is_lance(origin: Origin) -> bool:
 def _tables(path: Path) -> list[tuple[Path, str]]:
     if path.suffix == ".lance" and (path / "_versions").is_dir():
         return [(path.parent, path.stem)]
-    # A link may lead anywhere, and the package would follow it.
+    # Links are left out: a link may lead anywhere, and the package would follow it.
     found = sorted(child for child in path.glob("*.lance") if child.is_dir() and not child.is_symlink())
     return [(path, child.stem) for child in found]
 
 
 def read_lance(origin: Origin, _: Options) -> Items:
-    """Yield the rows of all tables, a session for each table.
+    """Yield the rows of all tables, with one session for each table.
 
     Raises:
         SourceError: The package ``lancedb`` is not installed, or cannot read the folder.
     """
     if find_spec("lancedb") is None:
         raise SourceError(f"the package lancedb reads Lance files: {install_command('lancedb')}")
-    # Only its package can read the format, whose layout changes with its versions.
-    lancedb = import_module("lancedb")  # An extra, and large.
+    # Only LanceDB's own package can read the format, as its layout changes between versions.
+    lancedb = import_module("lancedb")  # An optional dependency, and large.
 
     for folder, name in _tables(origin.path.resolve()):
         try:
             table = lancedb.connect(str(folder)).open_table(name)
-            # In batches, as a table may be larger than the memory.
+            # Read in batches, as a table may be larger than the memory.
             batches = table.search().limit(None).to_batches(_BATCH)
             for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
                 yield _item(name, row, number)

@@ -1,4 +1,4 @@
-"""How LangGraph's namespaces, keys and vectors are stored, for its adapter and for imports."""
+"""Stored form of LangGraph's namespaces, keys and vectors, for the adapter and for imports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keepstone.model import Record
 Namespace: TypeAlias = tuple[str, ...]
 
 TYPE = "item"
-"""The type of the entries that items are written as."""
+"""The type of entries that hold LangGraph items."""
 _HEAD = "langgraph/"
 
 
@@ -22,23 +22,23 @@ def session_name(namespace: Namespace) -> str:
         >>> session_name(("users", "a/b"))
         'langgraph/users/a%2Fb'
     """
-    # The percent sign first: else a label "a%2Fb" could not be told from "a/b".
+    # Escape the percent sign first: else the labels "a%2Fb" and "a/b" would get the same name.
     return _HEAD + "/".join(label.replace("%", "%25").replace("/", "%2F") for label in namespace)
 
 
 def session_id(namespace: Namespace) -> str:
-    """Return the id of a namespace's session: its name, or a digest of a name that is too long for an id."""
+    """Return the id of a namespace's session: its name, or a digest if the name is too long for an id."""
     return session_id_of(session_name(namespace))
 
 
 def kept_with(namespace: Namespace) -> Record:
-    """Return what each line of a namespace says about it, where the session's id does not."""
+    """Return the ``namespace`` key of a log line; empty if the session's id already has the namespace."""
     name = session_name(namespace)
     return {} if session_id_of(name) == name else {"namespace": list(namespace)}
 
 
 def namespace_of(session: str) -> Namespace | None:
-    """Return the namespace of a session's id; None if the id does not say one.
+    """Return the namespace encoded in a session's id; None if there is none.
 
     Examples:
         >>> namespace_of("langgraph/users/a%2Fb"), namespace_of("main")
@@ -47,26 +47,27 @@ def namespace_of(session: str) -> Namespace | None:
     if not session.startswith(_HEAD):
         return None
     labels = session.removeprefix(_HEAD).split("/") if session != _HEAD else []
-    # The percent sign last, in the reverse of the order in which it was written.
+    # Unescape the percent sign last, in the reverse order of escaping.
     return tuple(label.replace("%2F", "/").replace("%25", "%") for label in labels)
 
 
 def id_of(key: str) -> str:
-    """Return the id of an entry for a key: the key itself, but for the empty one, as ids are not empty.
+    """Return the id of an entry for a key: the key itself. The empty key becomes ``=``, as ids are not empty.
 
     Examples:
         >>> id_of("theme"), id_of(""), id_of("=")
         ('theme', '=', '==')
     """
-    # One more sign on keys of only ``=`` keeps them apart from the empty key, whose id is ``=``.
+    # Keys that consist only of ``=`` get one more, so that none collides with the empty key, whose id is
+    # ``=``.
     return key if key.strip("=") else f"{key}="
 
 
 def key_of(entry_id: str) -> str:
-    """Return the key of an entry's id."""
+    """Return the key for an entry's id."""
     return entry_id if entry_id.strip("=") else entry_id[:-1]
 
 
 def kept_vectors(dim: int, rows: bytes) -> Record:
-    """Return the vectors of an item's paths, given as float32, as its line keeps them."""
+    """Encode the float32 vectors of an item's indexed paths for its log line."""
     return {"dim": dim, "f32": base64.b64encode(rows).decode()}

@@ -27,7 +27,7 @@ def _has_store(database: ForeignDatabase) -> bool:
 
 
 def read_langgraph(origin: Origin, _: Options) -> Items:
-    """Yield the items of the store, as its adapter keeps them, and the messages of each thread."""
+    """Yield the store's items in the form of keepstone's LangGraph adapter, and each thread's messages."""
     with foreign_database(origin.path) as database:
         if _has_store(database):
             yield from _items(database)
@@ -45,21 +45,21 @@ def _items(database: ForeignDatabase) -> Items:
         except (ValueError, TypeError, RecursionError) as error:
             yield Unread(place, f"its value is not JSON: {error}")
             continue
-        # LangGraph joins labels with points, and its ``put`` refuses labels that have one, so this is exact.
+        # LangGraph joins labels with dots, and its ``put`` refuses labels with a dot, so splitting is exact.
         namespace = tuple(prefix.split(".")) if prefix else ()
-        # LangGraph's type of values is a mapping, but SQLite's column takes any JSON.
+        # LangGraph declares values as mappings, but the SQLite column accepts any JSON.
         data = value if isinstance(value, dict) else {"value": value}
         line: Record = {"id": id_of(key), "ts": time_of(row.get("created_at")), "type": TYPE, "data": data}
         line |= kept_with(namespace) | _times(row)
         if not data:
-            line["text"] = "{}"  # An entry needs a text or a payload that is not empty.
+            line["text"] = "{}"  # An entry needs a text or a non-empty payload.
         if has_vectors and (vectors := _vectors(database, prefix, key)):
             line["vectors"] = vectors
         yield Item(session_id(namespace), line, place, owner={"namespace": namespace})
 
 
 def _times(row: Record) -> Record:
-    """Return when an item was put last, if it was put again, and its time to live."""
+    """Return the time of an item's last update, if any, and its time to live."""
     made, put = time_of(row.get("created_at")), time_of(row.get("updated_at"))
     expires, minutes = time_of(row.get("expires_at")), row.get("ttl_minutes")
     found: Record = {}
@@ -73,10 +73,10 @@ def _times(row: Record) -> Record:
 
 
 def _vectors(database: ForeignDatabase, prefix: str, key: str) -> Record:
-    """Return the vectors of an item's fields; empty if there are none of one dimension."""
+    """Return the vectors of an item's fields; empty if there are none or their dimensions differ."""
     statement = f"SELECT embedding FROM {_VECTORS} WHERE prefix = ? AND key = ? ORDER BY field_name"  # noqa: S608
     found = [blob for (blob,) in database.rows(statement, (prefix, key)) if isinstance(blob, bytes)]
-    # Vectors of two dimensions are of two models; what made which is not stored.
+    # Vectors of different dimensions are from different models, and the database does not store which.
     sizes = {len(blob) for blob in found}
     if len(sizes) != 1 or sizes == {0} or len(found[0]) % 4:
         return {}

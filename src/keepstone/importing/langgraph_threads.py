@@ -1,7 +1,8 @@
 """Messages of LangGraph's threads, from the checkpoints of ``SqliteSaver``.
 
-A checkpoint has all messages of its thread, or, of a ``DeltaChannel``, none but now and then: then they are
-the newest ones that an ancestor has, and what was written to the channel at each checkpoint since.
+A checkpoint has all messages of its thread, unless they are in a ``DeltaChannel``, of which only some
+checkpoints have a snapshot. Then the messages are those of the nearest ancestor with a snapshot, changed by
+the writes to the channel at each checkpoint since then.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from keepstone.model import Record
 
 _CHECKPOINTS, _WRITES, _CHANNEL = "checkpoints", "writes", "messages"
 _MADE_OF_KEYS = (2, 4, 5)
-"""Extensions of an object with its keys: constructor with keywords, pydantic 1 and pydantic 2."""
+"""Msgpack extensions for an object and its keys: constructor with keywords, pydantic 1 and pydantic 2."""
 _SNAPSHOT = 7
-"""The extension of a DeltaChannel's whole value."""
+"""Msgpack extension for a snapshot of a DeltaChannel."""
 _NO_CONTENT = frozenset({"type", "id", "additional_kwargs", "response_metadata", "example"})
 _REPLACE, _REMOVE_ALL = "__overwrite__", "__remove_all__"
 _ROLE_AND_CONTENT = 2
@@ -31,7 +32,7 @@ class _Said(NamedTuple):
 
     value: Any
     name: str
-    """Its id, unless it has one itself."""
+    """The id to use if the message has none."""
     ts: str | None
     place: str
 
@@ -53,7 +54,7 @@ def has_threads(database: ForeignDatabase) -> bool:
 
 
 def read_threads(database: ForeignDatabase) -> Items:
-    """Yield the messages of each thread as its newest checkpoint has them."""
+    """Yield the messages of each thread in the state of its newest checkpoint."""
     threads = database.rows(f"SELECT DISTINCT thread_id, checkpoint_ns FROM {_CHECKPOINTS} ORDER BY 1, 2")  # noqa: S608
     for thread, namespace in threads:
         yield from _Thread(database, thread, namespace).items()
@@ -64,7 +65,7 @@ class _Thread:
         self._database = database
         self._key = (thread, namespace)
         self._session = f"{thread}/{namespace}" if namespace else str(thread)
-        # Messages have no time of their own; the oldest checkpoint that has a message says when it came.
+        # Messages have no time; the time of the oldest checkpoint with a message is used.
         self._first_seen: dict[str, str | None] = {}
         self._owner: Record = {}
 
@@ -75,7 +76,7 @@ class _Thread:
             if isinstance(newest, _Checkpoint):
                 for said in self._said(newest):
                     self._seen(said)
-        # Of a damaged checkpoint before the newest nothing is said, as later ones repeat its messages.
+        # Damaged checkpoints before the newest are not reported, as later checkpoints repeat their messages.
         if isinstance(newest, Unread):
             yield newest
         elif newest is not None and newest.messages is not None:
@@ -84,11 +85,11 @@ class _Thread:
             yield from self._replayed(newest)
 
     def _checkpoints(self, only: str | None = None) -> Iterator[_Checkpoint | Unread]:
-        """Yield the checkpoints, the oldest first."""
-        # Columns that older versions of the saver lack are read as null.
+        """Yield the checkpoints, or only the given one, the oldest first."""
+        # Older versions of the saver lack these columns; they are read as null.
         parent = "parent_checkpoint_id" if self._has(_CHECKPOINTS, "parent_checkpoint_id") else "NULL"
         metadata = "metadata" if self._has(_CHECKPOINTS, "metadata") else "NULL"
-        # The ids are UUIDs of version 6, which sort by the time at which they were made.
+        # The ids are UUIDs of version 6, which sort by the time of creation.
         statement = (
             f"SELECT checkpoint_id, {parent}, type, checkpoint, {metadata} FROM {_CHECKPOINTS} "  # noqa: S608
             "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = COALESCE(?, checkpoint_id) "
@@ -134,7 +135,7 @@ class _Thread:
         return Item(self._session, line, said.place, owner=self._owner)
 
     def _replayed(self, newest: _Checkpoint) -> Items:
-        """Yield the messages of a ``DeltaChannel``: those of an ancestor, and what was written since."""
+        """Yield the messages of a ``DeltaChannel``: an ancestor's snapshot with the later writes applied."""
         if not self._has(_WRITES, "channel"):
             yield Unread(newest.place, f"its messages are in the table {_WRITES}, which is missing")
         path: dict[str, str | None] = {}
@@ -159,13 +160,14 @@ class _Thread:
         yield from map(self._item, messages.values())
 
     def _writes(self, number: str, after: str | None) -> Iterator[_Said | Unread]:
-        """Yield what was written to the channel at a checkpoint, in the order of LangGraph."""
+        """Yield the writes to the channel at a checkpoint, in LangGraph's order."""
         if not self._has(_WRITES, "channel"):
             return
         path = "task_path" if self._has(_WRITES, "task_path") else "''"
         statement = (
             f"SELECT type, value, task_id, idx FROM {_WRITES} WHERE thread_id = ? AND checkpoint_ns = ? "  # noqa: S608
-            # LangGraph applies the writes of parallel tasks in the order of their paths, not of their ends.
+            # LangGraph applies the writes of parallel tasks in the order of the tasks' paths, not of their
+            # completion.
             f"AND checkpoint_id = ? AND channel = ? ORDER BY {path}, task_id, idx"
         )
         for kind, blob, task, index in self._database.rows(statement, (*self._key, number, _CHANNEL)):
@@ -177,34 +179,34 @@ class _Thread:
 
 
 def _checkpoint(checkpoint: _Checkpoint, state: Any) -> _Checkpoint:
-    """Fill a checkpoint with what its state says of the messages."""
+    """Fill a checkpoint with the time and messages of its state."""
     if not isinstance(state, dict):
         return checkpoint
     values, versions = state.get("channel_values"), state.get("channel_versions")
     checkpoint.ts = time_of(state.get("ts"))
     if isinstance(values, dict) and _CHANNEL in values:
         found = values[_CHANNEL]
-        # An extension holds msgpack inside of msgpack.
+        # An extension's bytes are again msgpack.
         if isinstance(found, Object) and found.name == _SNAPSHOT:
             found = read_msgpack(found.args)
         checkpoint.messages = found if isinstance(found, list) else []
-    # A channel without a value but with a version is one whose messages are elsewhere, and not empty.
+    # A channel with a version but no value is not empty: its messages are in other checkpoints and writes.
     checkpoint.has_channel = isinstance(versions, dict) and _CHANNEL in versions
     return checkpoint
 
 
 def _owner(metadata: Any) -> Record:
-    """Return whose thread it is, if the graph was run with ``configurable={"user_id": …}``."""
+    """Return the thread's user, if the graph was run with ``configurable={"user_id": …}``."""
     try:
         said = json.loads(metadata) if metadata else None
-    except (ValueError, TypeError, RecursionError):  # It only says whose the messages are.
+    except (ValueError, TypeError, RecursionError):  # Damaged metadata only costs the messages' owner.
         return {}
     user = named(said.get("user_id")) if isinstance(said, dict) else None
     return {"user_id": user} if user else {}
 
 
 def _apply(messages: dict[str, _Said], write: _Said) -> None:
-    """Change messages by what was written: more of them, newer ones, removals, or all of them at once."""
+    """Apply a write to the messages: it adds, updates or removes messages, or replaces all of them."""
     replaced, value = _replacement(write.value)
     if replaced:
         messages.clear()
@@ -216,8 +218,8 @@ def _apply(messages: dict[str, _Said], write: _Said) -> None:
         )
         if keys.get("type") != "remove":
             before = messages.get(_id_of(made), made)
-            # A message with the id of another one takes its place in the order, as LangGraph's
-            # ``add_messages`` does.
+            # A message replaces an earlier one with the same id at the same position, as in LangGraph's
+            # ``add_messages``.
             messages[_id_of(made)] = made._replace(ts=before.ts)
         elif keys.get("id") == _REMOVE_ALL:
             messages.clear()
@@ -226,7 +228,7 @@ def _apply(messages: dict[str, _Said], write: _Said) -> None:
 
 
 def _replacement(value: Any) -> tuple[bool, Any]:
-    """Return whether a write replaces all that was there, and what with."""
+    """Return whether a write replaces all messages, and the value that it writes."""
     made = _made_of(value)
     if made is not None and made[:2] == ["langgraph.types", "Overwrite"] and isinstance(made[2], dict):
         return True, made[2].get("value") or []
@@ -243,7 +245,7 @@ def _decoded(kind: Any, blob: Any) -> Any:
         return json.loads(blob)
     if kind == "msgpack":
         return read_msgpack(blob)
-    # LangGraph's serializer can be told to fall back to pickle.
+    # LangGraph's serializer can be configured to fall back to pickle.
     raise ValueError(f"it is stored as {kind!r:.40}, which is not read, as it can run code")
 
 
@@ -252,7 +254,7 @@ def _id_of(said: _Said) -> str:
 
 
 def _made_of(value: Any) -> list[Any] | None:
-    """Return module, class and keys of an object that an extension describes; None if it is another one."""
+    """Return the module, class and keys of an object from its msgpack extension; None for any other value."""
     if not isinstance(value, Object) or value.name not in _MADE_OF_KEYS:
         return None
     try:
@@ -263,12 +265,12 @@ def _made_of(value: Any) -> list[Any] | None:
 
 
 def _keys_of(message: Any) -> Record | None:
-    """Return the keys of a message, which an extension says beside its module and class."""
+    """Return the keys of a message in any of its stored forms; None if the form is unknown."""
     if isinstance(message, Object):
         made = _made_of(message)
         message = made[2] if made is not None else None
-    # LangChain accepts messages as objects, texts, pairs of role and content, and mappings, and keeps what it
-    # got.
+    # LangChain accepts messages as objects, strings, pairs of role and content, and mappings, and stores them
+    # unchanged.
     if isinstance(message, str):
         return {"role": "user", "content": message}
     if isinstance(message, list) and len(message) == _ROLE_AND_CONTENT and isinstance(message[0], str):

@@ -14,20 +14,20 @@ _EXTENSION = ".af"
 
 
 def is_letta(origin: Origin) -> bool:
-    """Return whether there are agent files."""
+    """Return whether the source has agent files."""
     return any(name.lower().endswith(_EXTENSION) for name in origin.names())
 
 
 def read_letta(origin: Origin, _: Options) -> Items:
-    """Yield the messages of each agent and its memory blocks, which are pinned; a session for each agent."""
+    """Yield the messages and the pinned memory blocks of each agent, with one session for each agent."""
     for name in origin.names(_EXTENSION):
         with origin.open(name) as file:
             found = whole(file, name)
         if not isinstance(found, dict):
             raise SourceError(f"{name} is not a Letta agent file: it is not an object")
-        # Since version 2 agents share blocks by id; before it each agent has its own.
+        # Since version 2 of the format agents share blocks by id; before, each agent has its own blocks.
         shared = {named(block.get("id")): block for block in _objects(found.get("blocks"))}
-        # Before version 2 of the format the whole file is one agent.
+        # Before version 2 the whole file is one agent.
         agents = _objects(found.get("agents")) or [found]
         for agent in agents:
             session = named(agent.get("name")) or named(agent.get("id")) or origin.name
@@ -67,7 +67,7 @@ def _message(said: Any, number: int, session: str, place: str) -> Item | Unread:
     if not isinstance(said, dict) or not isinstance(said.get("role"), str):
         return Unread(place, "it is not a message with a role")
     content = said.get("content", said.get("text"))
-    # A list of blocks that are all text is one text, which reads and searches better.
+    # Join a list of text blocks into one text, which is easier to read and search.
     blocks = _objects(content)
     if blocks and all(block.get("type") == "text" for block in blocks):
         content = "\n".join(str(block.get("text") or "") for block in blocks)

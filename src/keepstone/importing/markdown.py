@@ -22,14 +22,14 @@ _RESERVED = frozenset({"index.md", "log.md"})
 _LONGEST = 8 << 20
 _MOST_LINKS = 1000
 _TIMES = ("timestamp", "created", "created_at", "date", "generated", "updated", "modified")
-# All repetitions that could overlap are possessive: a note of 60 kB of blanks or brackets held an import for
-# minutes before.
+# All repetitions that could overlap are possessive. Otherwise a note with 60 kB of blanks or brackets takes
+# minutes.
 _WIKI = re.compile(r"\[\[([^\]\[|#^\n]++)(?:[#^][^\]\[|\n]*+)?(?:\|[^\]\[\n]*+)?\]\]")
 _LINK = re.compile(r"\]\(([^()\s#]+\.md)(?:#[^()\s]*)?\)")
 _RELATION = re.compile(r"^[ \t]*+[-*] ++([^\[\]\n]*+)\[\[([^\]\n]++)\]\]", re.MULTILINE)
 _OBSERVATION = re.compile(r"^[ \t]*+[-*] ++\[([^\]\s][^\]\n]*+)\] ++\S", re.MULTILINE)
 _INLINE_TAG = re.compile(
-    # Of any script, with its marks; up to punctuation, also of Chinese and Japanese.
+    # A tag may be in any script and ends before punctuation, including Chinese and Japanese punctuation.
     r"(?:^|(?<=\s))#([^\s!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020"
     r"\uff00-\uff0f\uff1a-\uff20\uff5f-\uff65]++)"
 )
@@ -41,19 +41,19 @@ _CHECKBOXES = frozenset(" xX-/>")
 
 
 def is_okf(origin: Origin) -> bool:
-    """Return whether a folder is an OKF bundle: its index says so, or its first file has a ``type``."""
+    """Return whether a folder is an OKF bundle, by ``okf_version`` in its index or ``type`` in its files."""
     names = _names(origin)
     if "index.md" in names and "okf_version" in _keys(origin, "index.md"):
         return True
-    # The first twenty are enough to recognise a bundle, and a vault may have tens of thousands of notes.
+    # Twenty files are enough to recognise a bundle, and a vault may have tens of thousands of notes.
     concepts = [name for name in names if basename(name) not in _RESERVED][:20]
     found = [_keys(origin, name) for name in concepts]
-    # Notes of basic-memory have a type, too, but also a permalink.
+    # Notes of basic-memory also have a type, but a permalink as well.
     return bool(found) and all(named(keys.get("type")) and "permalink" not in keys for keys in found)
 
 
 def is_basic_memory(origin: Origin) -> bool:
-    """Return whether one of the first files has a permalink, as basic-memory writes it."""
+    """Return whether one of the first 50 files has a permalink, as notes of basic-memory do."""
     return any("permalink" in _keys(origin, name) for name in _names(origin)[:50])
 
 
@@ -99,14 +99,14 @@ class _Note:
     @property
     def time(self) -> str:
         given = (self.keys.get(key) for key in _TIMES)
-        # OKF 0.2 has the time below ``generated.at``.
+        # OKF 0.2 has the time in ``generated.at``.
         found = (time_of(value.get("at") if isinstance(value, dict) else value) for value in given)
         return next((moment for moment in found if moment), self.modified)
 
     @property
     def tags(self) -> list[str]:
         given = self.keys.get("tags")
-        # Obsidian also reads a text of tags that are divided by commas or blanks.
+        # Obsidian also accepts tags as one string, separated by commas or blanks.
         words = given.replace(",", " ").split() if isinstance(given, str) else given
         return [str(tag).removeprefix("#") for tag in words if tag] if isinstance(words, list) else []
 
@@ -123,7 +123,7 @@ def _notes(origin: Origin) -> Iterator[_Note | Unread]:
 
 
 def _payload(note: _Note, *used: str) -> Record:
-    """Return the front matter that is not said otherwise, as JSON can say it."""
+    """Return the front matter's keys that no other field of the entry holds."""
     return {key: value for key, value in note.keys.items() if key not in used and value is not None}
 
 
@@ -142,7 +142,7 @@ def _concept(note: _Note, session: str) -> Item | Unread:
     kind = named(note.keys.get("type"))
     if note.problem or kind is None:
         return Unread(note.name, note.problem or "its front matter has no type, which OKF requires")
-    # A concept that ``keepstone export`` wrote is read as the entry that it was, with all of its keys.
+    # A concept from ``keepstone export`` becomes the original entry again, with all of its keys.
     ours = note.keys.get("keepstone")
     if isinstance(ours, dict):
         return exported_item(ours, note.body.removesuffix("\n"), note.name)
@@ -160,7 +160,7 @@ def _concept(note: _Note, session: str) -> Item | Unread:
         if "://" not in path
     )
     targets = dict.fromkeys(
-        # A path that leads out of the bundle names no concept of it.
+        # A path out of the bundle does not name a concept.
         path.lstrip("/").removesuffix(_MARKDOWN)
         for path in found
         if not path.startswith("..")
@@ -170,7 +170,7 @@ def _concept(note: _Note, session: str) -> Item | Unread:
 
 
 def exported_item(ours: Record, text: str, place: str) -> Item | Unread:
-    """Return the entry of a part that ``keepstone export`` wrote, with the text that the part has now."""
+    """Return the entry of an exported section or row, with the text that it has now."""
     rest = dict(ours)
     session = named(rest.pop("session", None))
     try:
@@ -179,22 +179,22 @@ def exported_item(ours: Record, text: str, place: str) -> Item | Unread:
         return Unread(place, str(error))
     if session is None:
         return Unread(place, "what is kept beside the text names no session")
-    # A copy through JSON: aliases in YAML make two keys share one list, and keys may be numbers.
+    # Copy the line through JSON: aliases in YAML make two keys share one list, and YAML keys may be numbers.
     return Item(session, json.loads(json.dumps(line)), place, exported=True)
 
 
 def read_basic_memory(origin: Origin, _: Options) -> Items:
     """Yield one entry for each note, with its relations as links and its categories as tags.
 
-    A note whose front matter is not understood is left out, as its id is in there.
+    A note whose front matter cannot be parsed is left out, as the note's id is in it.
     """
     yield from _linked_notes(origin, "permalink", _relations)
 
 
 def read_obsidian(origin: Origin, _: Options) -> Items:
-    """Yield one entry for each note, with its links to others, its properties and tags.
+    """Yield one entry for each note, with its links to other notes, its properties and tags.
 
-    Front matter that is not understood is listed, and kept as text.
+    Front matter that cannot be parsed is reported and kept as text.
     """
     yield from _linked_notes(origin, "", _note_links)
 
@@ -202,7 +202,7 @@ def read_obsidian(origin: Origin, _: Options) -> Items:
 def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
     if not (origin.is_folder or origin.is_zip):
         raise SourceError(f"{origin.path} is a file; notes are a folder or a zip archive")
-    # All notes are read twice: a link may lead to one that comes later.
+    # All notes are read twice, as a link may lead to a later note.
     targets = _targets(origin, id_key)
     for note in _notes(origin):
         if isinstance(note, Unread):
@@ -211,7 +211,8 @@ def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
         if not note.body.strip() and not note.keys:
             yield Unread(note.name, "the file is empty")
             continue
-        # Imported by its path, it would get another id once its front matter is mended, and be there twice.
+        # Imported under its path, the note would get another id once its front matter is repaired, and be
+        # stored twice.
         if note.problem and id_key:
             yield Unread(note.name, note.problem)
             continue
@@ -229,8 +230,7 @@ def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
         tags = [*note.tags, *(_tags_in(note.body))]
         line |= {"tags": list(dict.fromkeys(tags))} if tags else {}
         called = ((rel, _target(targets, names)) for rel, *names in links_of(note))
-        # A mapping keeps the order and drops repetitions in linear time; a list would be searched for each
-        # link.
+        # A dict drops duplicates in linear time and keeps the order.
         found = dict.fromkeys((to, rel) for rel, to in called if to not in (None, line["id"]))
         links = [{"to": to, "rel": rel} for to, rel in islice(found, _MOST_LINKS)]
         line |= {"links": links} if links else {}
@@ -245,7 +245,7 @@ def _id_of(note: _Note, id_key: str) -> str:
 
 
 def _targets(origin: Origin, id_key: str) -> dict[str, str]:
-    """Return the id of each note by all that links may call it: path, name, title and aliases."""
+    """Return the id of each note by every name that a link may use, in lower case."""
     found: dict[str, str] = {}
     for note in _notes(origin):
         if isinstance(note, _Note):
@@ -254,25 +254,26 @@ def _targets(origin: Origin, id_key: str) -> dict[str, str]:
             calls = [path, basename(path), note.keys.get("title"), note.keys.get("permalink")]
             for call in [*calls, *(aliases if isinstance(aliases, list) else [])]:
                 if (name := named(call)) is not None:
-                    # Obsidian compares names without regard to case. Of two notes with one name, links lead
-                    # to the first.
+                    # Obsidian ignores case in names. If two notes have one name, links lead to the first
+                    # note.
                     found.setdefault(name.lower(), _id_of(note, id_key))
     return found
 
 
 def _target(targets: Mapping[str, str], names: list[str]) -> str | None:
-    """Return the id of the first note that one of some names calls."""
+    """Return the note's id for the first of the names that is known."""
     return next((targets[key] for name in names if (key := name.strip().lower()) in targets), None)
 
 
 def _note_links(note: _Note) -> Iterator[tuple[str, ...]]:
-    """Yield ``[[Other]]`` and ``[x](Other.md)``, which is a path from this note, from the root, or a name."""
+    """Yield the links ``[[Other]]`` and ``[x](Other.md)``, with the candidate names of each target."""
     yield from (("links", name) for name in _WIKI.findall(note.body))
     for quoted, plain in _FILE_LINK.findall(note.body):
         path = unquote((quoted or plain).partition("#")[0])
         if path.endswith(_MARKDOWN) and "://" not in path:
             path = path.removesuffix(_MARKDOWN)
-            # Obsidian has a setting for which of the three it writes, and reads all of them.
+            # A setting of Obsidian decides whether paths are relative, absolute or only a name; Obsidian
+            # reads all three.
             yield "links", normpath(join(dirname(note.name), path)), path.lstrip("/"), basename(path)
 
 
@@ -286,10 +287,10 @@ def _relations(note: _Note) -> Iterator[tuple[str, ...]]:
 
 
 def _tags_in(body: str) -> list[str]:
-    """Return the tags and the categories of observations in a body, outside of code."""
+    """Return the tags and the observation categories in a body, outside of code."""
     # A line such as ``#include`` or ``# comment`` in code is not a tag.
     text = _CODE.sub("", body)
     categories = [name for name in _OBSERVATION.findall(text) if name not in _CHECKBOXES]
-    # A tag of Obsidian has at least one character that is not a digit, so ``#42`` is none.
+    # A tag of Obsidian has at least one character that is not a digit, so ``#42`` is not a tag.
     tags = [tag for tag in _INLINE_TAG.findall(text) if not tag.isdigit()]
     return [*tags, *categories]

@@ -26,7 +26,7 @@ def is_memory_graph(origin: Origin) -> bool:
     with origin.open(origin.path.name) as file:
         first = [line for _, line in islice(objects(file), 3)]
     return bool(first) and all(
-        # The file has no mark of its own, so the first three lines must all fit.
+        # The file has no signature, so the first three lines must all fit.
         line is not None and line.get("type") in _GRAPH and {"name", "from"} & line.keys()
         for line in first
     )
@@ -35,7 +35,7 @@ def is_memory_graph(origin: Origin) -> bool:
 def read_memory_graph(origin: Origin, _: Options) -> Items:
     """Yield one entry for each entity, with its observations as text and its relations as links."""
     for name in origin.names(*_LINES):
-        # A file is read twice, as relations may come before and after the entity that they begin at.
+        # A file is read twice, as relations may come before or after their source entity.
         links = _relations(origin, name)
         known: set[str] = set()
         with origin.open(name) as file:
@@ -53,7 +53,7 @@ def read_memory_graph(origin: Origin, _: Options) -> Items:
                 elif line.get("type") != "relation":
                     yield Unread(place, f"neither entity nor relation: {line.get('type')!r:.80}")
         for source in sorted(links.keys() - known):
-            # A link needs an entry to begin at.
+            # A link is stored in its source's entry.
             yield Unread(name, f"relations from {source!r:.80}, which is not an entity")
 
 
@@ -88,12 +88,12 @@ def is_memory_service(origin: Origin) -> bool:
 
 
 def read_memory_service(origin: Origin, _: Options) -> Items:
-    """Yield the memories that are not deleted, with tags, times, metadata and vectors."""
+    """Yield the memories that are not deleted, with their tags, times, metadata and vectors."""
     with foreign_database(origin.path) as database:
         vectors = _Vectors(database)
         for row in database.records(_MEMORIES, "id"):
             place = f"{database.name}: {_MEMORIES} {row['id']}"
-            # Deletions are tombstones there, which its synchronization between devices needs.
+            # mcp-memory-service keeps tombstones of deleted memories for its synchronization between devices.
             if row.get("deleted_at") is not None:
                 continue
             if not isinstance(row["content"], str):
@@ -123,11 +123,11 @@ def _metadata(value: Any) -> Record:
 
 
 class _Vectors:
-    """The vectors of sqlite-vec, read from its own tables: chunks of float32, one after the other."""
+    """The vectors of sqlite-vec, read from its shadow tables: chunks of consecutive float32 vectors."""
 
     def __init__(self, database: ForeignDatabase) -> None:
         self._database = database
-        # The virtual table on top of them is not read: that would run the code of an extension.
+        # The virtual table over them is not read, as that would run the code of an extension.
         self._chunks = f"{_VECTORS}_vector_chunks00"
         self._is_there = {self._chunks, f"{_VECTORS}_rowids", f"{_VECTORS}_chunks"} <= database.tables
         self._chunk: tuple[int, Any] = (-1, None)
@@ -139,10 +139,9 @@ class _Vectors:
         place = f'SELECT chunk_id, chunk_offset FROM "{_VECTORS}_rowids" WHERE rowid = ?'  # noqa: S608
         for chunk, offset in self._database.rows(place, (row,)):
             if chunk != self._chunk[0]:
-                # Rows of one chunk follow one another, so the last chunk is kept: it has 1,024 vectors by
-                # default.
+                # Rows are read chunk by chunk, so the last chunk is cached; it has 1,024 vectors by default.
                 self._chunk = chunk, self._load(chunk)
-            # The offset is a stranger's number, and may lie outside of the chunk.
+            # The offset is untrusted, and may be outside of the chunk.
             rows = self._chunk[1]
             return rows[offset] if rows is not None and 0 <= offset < len(rows) else None
         return None

@@ -19,11 +19,11 @@ _HISTORY = "history"
 _ENTITIES = "_entities"
 _ENTITY_KEYS = frozenset({"entity_type", "linked_memory_ids"})
 _WHOSE = ("run_id", "agent_id", "user_id")
-"""Keys that name the scope of a memory; the first that is there names its session."""
+"""Keys that name the scope of a memory; the first one present names its session."""
 
 
 def is_mem0(origin: Origin) -> bool:
-    """Return whether there is a history of mem0, or a folder with memories as mem0 stores them."""
+    """Return whether the source has mem0's history database, or a vector store with mem0's memories."""
     if any(True for _ in _databases(origin, _is_history)) or any(
         True for _ in _databases(origin, _is_qdrant)
     ):
@@ -35,7 +35,7 @@ def is_mem0(origin: Origin) -> bool:
 
 
 def _databases(origin: Origin, is_wanted: Any) -> Iterator[Path]:
-    # SQLite cannot open a member of an archive.
+    # SQLite cannot open a file inside of an archive.
     if origin.is_zip:
         return
     paths = [origin.path / name for name in origin.names()] if origin.is_folder else [origin.path]
@@ -57,13 +57,13 @@ def _is_qdrant(database: ForeignDatabase) -> bool:
 
 
 def read_mem0(origin: Origin, _: Options) -> Items:
-    """Yield the memories of the vector store, then those that only the history has."""
+    """Yield the memories of the vector store, then memories that are only in the history."""
     known: set[str] = set()
     for place, name, payload, vector in _stored(origin):
         if payload is None:
             yield Unread(place, name)
             continue
-        # The vector store has the current text; the history of the same memory only adds earlier ones.
+        # The vector store has the current text of a memory; the history only adds earlier texts.
         known.add(name)
         yield Item(_session_of(payload), _line(name, payload, vector), place)
     for path in _databases(origin, _is_history):
@@ -73,7 +73,10 @@ def read_mem0(origin: Origin, _: Options) -> Items:
 
 
 def _stored(origin: Origin) -> Iterator[tuple[str, str, Record | None, Any]]:
-    """Yield place, id, payload and vector of each memory; without payload, the reason in the id's place."""
+    """Yield the place, id, payload and vector of each memory.
+
+    For an unreadable one, yield the reason as id and no payload.
+    """
     paths = list(_databases(origin, _is_qdrant))
     names = frozenset(path.parent.name for path in paths)
     for path in paths:
@@ -98,13 +101,16 @@ def _stored(origin: Origin) -> Iterator[tuple[str, str, Record | None, Any]]:
 
 
 def _is_entity(collection: str, collections: Collection[str], payload: Record) -> bool:
-    """Return whether a point is what mem0 links memories by: since 2.2 they have a collection."""
+    """Return whether a point is an entity that links memories.
+
+    Since mem0 2.2 entities have a separate collection.
+    """
     base = collection.removesuffix(_ENTITIES)
     return (base != collection and base in collections) or payload.keys() >= _ENTITY_KEYS
 
 
 def _point(raw: bytes) -> tuple[str, Record, Any]:
-    """Return id, payload and vector of a point that Qdrant pickled; the pickle is read as data only."""
+    """Return the id, payload and vector of a point that Qdrant pickled; the pickle is read as data only."""
     found = read_pickle(raw)
     state = found.state if isinstance(found, Object) else None
     keys = state.get("__dict__") if isinstance(state, dict) else None
@@ -114,15 +120,15 @@ def _point(raw: bytes) -> tuple[str, Record, Any]:
     if name is None or not isinstance(payload, dict):
         raise ValueError("the point has no id, or no payload")
     if isinstance(vector, dict):
-        # Named vectors: the memory's has no name, others are sparse, or of other models.
+        # With named vectors, the memory's vector has the empty name; others are sparse, or from other models.
         dense = [part for part in vector.values() if isinstance(part, list)]
-        # Of several dense vectors without a nameless one it is unclear which is the memory's.
+        # With several dense vectors and no empty name it is unclear which one belongs to the memory.
         vector = vector.get("") or (dense[0] if len(dense) == 1 else None)
     return name, payload, vector if isinstance(vector, list) and vector else None
 
 
 def _plain_id(name: object) -> str:
-    """Return the id of a point for people, which Qdrant keeps as a pickle in base64."""
+    """Return the readable id of a point, which Qdrant stores as a pickle in base64."""
     try:
         return str(read_pickle(base64.b64decode(str(name), validate=True)))
     except (ValueError, binascii.Error):
@@ -146,7 +152,7 @@ def _line(name: str, payload: Record, vector: Any) -> Record:
 
 
 def _history(database: ForeignDatabase, known: set[str]) -> Items:
-    """Yield what the events of a history come to for memories that are not known."""
+    """Replay the history's events, and yield the memories that are not known yet."""
     statement = "SELECT DISTINCT memory_id FROM history WHERE memory_id IS NOT NULL"
     events = (
         "SELECT event, new_memory, created_at, is_deleted, {} FROM history WHERE memory_id = ? "
@@ -157,7 +163,7 @@ def _history(database: ForeignDatabase, known: set[str]) -> Items:
     for (memory,) in list(database.rows(statement)):
         text = created = who = None
         is_deleted = False
-        # The events are replayed: the last text counts, and a deletion unless the memory was added again.
+        # The last text counts; a deletion counts unless a later event adds the memory again.
         for event, new, at, deleted, role, actor in database.rows(events, (memory,)):
             created = created or at
             is_deleted = event == "DELETE" or bool(deleted)

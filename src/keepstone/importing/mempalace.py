@@ -19,7 +19,7 @@ _DOCUMENT = "chroma:document"
 
 
 def is_mempalace(origin: Origin) -> bool:
-    """Return whether a folder is a palace, or has one."""
+    """Return whether a folder is a palace or contains one."""
     if not origin.is_folder:
         return False
     if _files(origin, _EXACT) or _files(origin, _GRAPH):
@@ -28,7 +28,7 @@ def is_mempalace(origin: Origin) -> bool:
     if path is None:
         return False
     with foreign_database(path) as database:
-        # A generator: without the table the query is not begun.
+        # ``rows`` is a generator: without the table the query is not run.
         found = database.rows("SELECT 1 FROM collections WHERE name LIKE 'mempalace%' LIMIT 1")
         return "collections" in database.tables and any(True for _ in found)
 
@@ -38,13 +38,13 @@ def _files(origin: Origin, name: str) -> list[Path]:
 
 
 def read_mempalace(origin: Origin, _: Options) -> Items:
-    """Yield the drawers, a session for each wing and room, and the facts."""
+    """Yield the drawers, with one session for each wing and room, and the facts."""
     if _files(origin, FILE):
         for collection, record in chroma_records(origin):
             if isinstance(record, Unread):
                 yield record
             # Databases and tenants of Chroma may come before the name of the collection.
-            elif collection.rpartition("/")[2] == _DRAWERS:  # Other collections are made of the drawers.
+            elif collection.rpartition("/")[2] == _DRAWERS:  # Others derive from the drawers.
                 text = record.metadata.pop(_DOCUMENT, None)
                 yield _drawer(record.id, text, record.metadata, record.vector, record.created, record.place)
     for path in _files(origin, _EXACT):
@@ -77,7 +77,8 @@ def _exact(path: Path) -> Items:
             except (ValueError, RecursionError) as error:
                 yield Unread(place, f"its metadata is not JSON: {error}")
                 continue
-            # A vector of another length is damaged; the drawer is imported without it.
+            # A vector whose length is not a multiple of 4 bytes is damaged; its drawer is imported without
+            # it.
             floats = np.frombuffer(vector, "<f4") if vector and len(vector) % 4 == 0 else None
             yield _drawer(str(name), text, found if isinstance(found, dict) else {}, floats, created, place)
 
@@ -86,7 +87,7 @@ def _facts(path: Path) -> Items:
     with foreign_database(path) as database:
         if "triples" not in database.tables:
             return
-        # Triples refer to entities by ids; an entity that is missing keeps its id as its name.
+        # Triples refer to entities by id; the id of a missing entity is used as its name.
         names = {row["id"]: row["name"] for row in database.records("entities")}
         for row in database.records("triples"):
             parts = [

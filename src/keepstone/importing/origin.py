@@ -21,13 +21,13 @@ from keepstone.log.line import MAX_LINE, format_time
 MOST_MEMBERS = 200_000
 """Maximum number of members of an archive."""
 _MOST_DIRECTORY = 64 << 20
-"""Maximum bytes of the directory of an archive."""
+"""Maximum size of an archive's central directory, in bytes."""
 LARGEST_MEMBER = 16 << 30
-"""Maximum bytes of a member of an archive, unpacked."""
+"""Maximum unpacked size of an archive's member, in bytes."""
 _SUSPECT = 8 << 20
-"""Unpacked bytes from which a member's ratio of compression is looked at."""
+"""Unpacked size, in bytes, above which a member's compression ratio is checked."""
 _MOST_RATIO = 250
-"""Texts compress to a tenth or less; only runs of one byte reach this."""
+"""Maximum compression ratio. Texts reach a ratio of about 10; only runs of one byte exceed this maximum."""
 _DEEPEST = 40
 """Maximum depth of folders."""
 
@@ -42,7 +42,7 @@ class Origin:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.refused: list[Unread] = []
-        """Files that are not read, such as links; known once ``names`` has ended."""
+        """Files that are not read, such as links; complete once ``names`` has returned."""
         try:
             status = path.stat()
             self.is_zip = stat.S_ISREG(status.st_mode) and _is_zip(path)
@@ -54,8 +54,8 @@ class Origin:
         self.mtime = format_time(datetime.fromtimestamp(status.st_mtime, UTC))
         self._closing = ExitStack()
         if self.is_zip:
-            # If a check refuses the archive, no ``with`` statement of a caller is there yet to close its
-            # file.
+            # If a check refuses the archive, the caller has not entered ``with`` yet, so its file is closed
+            # here.
             with ExitStack() as opened:
                 self._archive = _opened(path, opened.enter_context(_ArchiveFile(path)))
                 self._members = _checked(path, self._archive.infolist())
@@ -70,14 +70,14 @@ class Origin:
     @property
     def name(self) -> str:
         """The name of the file without its extension, or of the folder."""
-        # The path may be ``.`` or end in ``..``, which name nothing.
+        # The path may be ``.`` or end in ``..``, which are not names.
         path = self.path.resolve()
         return (path.name if self.is_folder else path.stem) or "imported"
 
     def names(self, *extensions: str) -> list[str]:
-        """Return the names of its files, sorted, relative and with ``/``; of a file its own name.
+        """Return the sorted relative paths of its files, with ``/``; for a single file, its name.
 
-        ``extensions`` restrict those of folders and archives; a file is meant as it is.
+        ``extensions`` filter the files of folders and archives, but not a single file.
         """
         self.refused.clear()
         if self.is_folder:
@@ -90,7 +90,7 @@ class Origin:
         return sorted(name for name in found if not extensions or name.lower().endswith(extensions))
 
     def near(self, name: str) -> list[Path]:
-        """Return the files of a name in a folder, or in a folder right below it, that no link leads to."""
+        """Return the files with a name in the folder and its direct subfolders, without following links."""
         # The pattern ``*/`` also finds links to folders, which may lead out of the source.
         folders = [self.path, *sorted(self.path.glob("*/"))]
         places = [folder / name for folder in folders if folder == self.path or not folder.is_symlink()]
@@ -100,13 +100,13 @@ class Origin:
         if sub.count("/") > _DEEPEST:
             self.refused.append(Unread(sub, f"more than {_DEEPEST} folders deep"))
             return
-        # A list, so that the folder is closed before those below it are opened: depth costs no descriptors.
+        # The list lets the folder close before its subfolders are opened, so that depth costs no descriptors.
         for entry in list(folder.scan(sub)):
             name = f"{sub}/{entry.name}" if sub else entry.name
             status = folder.stat(name)
             if stat.S_ISDIR(status.st_mode):
-                # Such as ``.git``, ``.obsidian`` and ``.trash``: a tool's own files, and notes that were
-                # thrown away.
+                # Hidden folders such as ``.git``, ``.obsidian`` and ``.trash`` hold a tool's own files, or
+                # deleted notes.
                 if not entry.name.startswith("."):
                     yield from self._below(folder, name)
             elif stat.S_ISREG(status.st_mode):
@@ -125,22 +125,22 @@ class Origin:
                 ):
                     yield file
             elif self.is_zip:
-                # Always of the file that was checked, whose directory is parsed once.
+                # Read from the archive that was checked, so that its directory is parsed only once.
                 with self._archive.open(self._members[name]) as member:
                     yield member
             else:
                 with self.path.open("rb") as file:
                     yield file
-        # Members are unpacked while the caller reads, so that damage shows inside of its ``with`` block.
-        # zipfile raises RuntimeError for an encrypted member and, as NotImplementedError, for an unknown
-        # method of compression, and passes on the errors of zlib.
+        # Members are unpacked while the caller reads, so damage shows inside of the caller's ``with`` block.
+        # zipfile raises RuntimeError for an encrypted member, its subclass NotImplementedError for an unknown
+        # compression method, and passes on errors of zlib.
         except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
             if isinstance(error, KeepstoneError):
                 raise SourceError(str(error)) from error
             raise SourceError(f"{name} cannot be read: {error}") from error
 
     def modified(self, name: str) -> str:
-        """Return the time of the last change of a file, or of the archive that holds it."""
+        """Return the modification time of a file, or of the archive that holds it."""
         if self.is_folder:
             status = (self.path / name).lstat()
             return format_time(datetime.fromtimestamp(status.st_mtime, UTC))
@@ -150,9 +150,9 @@ class Origin:
         """Return a whole file of at most ``limit`` bytes.
 
         Raises:
-            ValueError: It is longer.
+            ValueError: The file is longer.
         """
-        # One byte more than is allowed shows whether there is more, without a size that could be wrong.
+        # Reading one byte more than allowed shows whether the file is longer; a stated size could be wrong.
         with self.open(name) as file:
             raw = file.read(limit + 1)
         if len(raw) > limit:
@@ -161,17 +161,17 @@ class Origin:
 
 
 def _is_zip(path: Path) -> bool:
-    # Not zipfile.is_zipfile: that looks for the end of a directory anywhere in the last 64 KiB, where any
-    # other file may have the same bytes. The second beginning is that of an archive without members.
+    # Do not use zipfile.is_zipfile: it searches the last 64 KiB for the end of a directory, and any other
+    # file may have the same bytes there. The second signature is that of an archive without members.
     with path.open("rb") as file:
         return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
 
 
 class _ArchiveFile(io.FileIO):
-    """A zip archive that refuses to read a large directory, of which ``ZipFile`` makes an object a member."""
+    """A zip file that refuses to read a large directory, as ``ZipFile`` makes an object for each member."""
 
     is_checked = False
-    """Whether the directory has been read; members may be longer than it."""
+    """Whether the directory has been read; from then on reads are not limited."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if self.is_checked:
@@ -182,7 +182,7 @@ class _ArchiveFile(io.FileIO):
                 "unpack it, then import the folder"
             )
         data = super().read(size) or b""
-        # Counted, since the number that the archive says may be wrong, and ``ZipFile`` does not look at it.
+        # Count the members: the number in the archive may be wrong, and ``ZipFile`` ignores it.
         members = data.count(b"PK\x01\x02")
         if members > MOST_MEMBERS:
             raise SourceError(
@@ -204,15 +204,15 @@ def _opened(path: Path, file: _ArchiveFile) -> zipfile.ZipFile:
 
 
 def _checked(path: Path, members: Sequence[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """Return the files of an archive by name, after checking all of its members."""
-    # Members that share bytes, or that overstate their packed size, would pass the check of each one's ratio.
-    # Python refuses overlapping members itself only since 3.11.8.
+    """Check all members of an archive, and return its files by name."""
+    # Members that share bytes, or overstate their packed size, would pass the ratio check of each member.
+    # Python refuses overlapping members only since 3.11.8.
     if sum(member.compress_size for member in members) > path.stat().st_size:
         raise SourceError(f"{path} is a zip bomb: its members say that they are longer than the archive")
     found: dict[str, zipfile.ZipInfo] = {}
     for member in members:
         _check_member(path, member)
-        # Programs differ in whether the first or the last of two equal names is read.
+        # Programs differ in whether they read the first or the last of two members with one name.
         if member.filename in found:
             raise SourceError(
                 f"{path} has two members {member.filename!r:.80}: which one is meant is unclear"
@@ -233,7 +233,7 @@ def _check_member(path: Path, member: zipfile.ZipInfo) -> None:
         raise SourceError(f"{path} has a link as member {name!r:.80}; links are not followed")
     if member.flag_bits & 1:
         raise SourceError(f"{path} is encrypted: unpack it, then import the folder")
-    # A small member may compress to any ratio: it can do no harm.
+    # A small member may have any ratio, as it can do no harm.
     is_bomb = member.file_size > _SUSPECT and member.file_size > _MOST_RATIO * max(member.compress_size, 1)
     if member.file_size > LARGEST_MEMBER or is_bomb:
         raise SourceError(

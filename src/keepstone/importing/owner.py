@@ -1,4 +1,4 @@
-"""Whose a record is, for an import into an agent for each user."""
+"""Owners of records, for an import into one agent for each user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FIELD = re.compile(r"user_id|namespace(\.\d{1,3})?")
 
 
 class AgentFrom:
-    """The field of records that says whose they are: ``user_id``, ``namespace`` or ``namespace.0``."""
+    """The field that names a record's owner: ``user_id``, ``namespace`` or ``namespace.0``."""
 
     def __init__(self, field: str) -> None:
         if not _FIELD.fullmatch(field):
@@ -24,7 +24,7 @@ class AgentFrom:
         return self._field if self._place is None else f"{self._field}.{self._place}"
 
     def slug_of(self, item: Item) -> str | None:
-        """Return the slug of the user's agent; None if the record does not say whose it is.
+        """Return the slug of the owner's agent; None if the record names no owner.
 
         Examples:
             >>> AgentFrom("namespace").slug_of(Item("s", {}, "", owner={"namespace": ("users", "Ada")}))

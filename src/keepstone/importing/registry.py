@@ -1,4 +1,4 @@
-"""The sources that can be imported, and how each is recognised."""
+"""The sources that can be imported, with the reader and the detection of each."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Read = Callable[[Origin, Options], Items]
 
 class _Source(NamedTuple):
     module: str
-    """The module of its reader, which has ``read_…`` and ``is_…`` by this name."""
+    """The module of the reader, with the functions ``read_NAME`` and ``is_NAME``."""
     name: str
 
 
 _READERS: Mapping[str, _Source] = {
-    # In the order in which ``auto`` asks: what is recognised by more comes first.
+    # In the order in which ``auto`` tries them: sources with more specific marks come first.
     "keepstone": _Source("exported", "export"),
     "openai-agents": _Source("agents_sdk", "agents_sdk"),
     "langgraph": _Source("langgraph_sqlite", "langgraph"),
@@ -48,15 +48,15 @@ _READERS: Mapping[str, _Source] = {
 }
 
 SOURCES = ("auto", *sorted(_READERS))
-"""The names of all sources; ``keepstone`` is what ``keepstone export`` wrote."""
+"""The names of all sources; ``keepstone`` is an export of ``keepstone export``."""
 
 
 def reader_of(source: str, origin: Origin) -> tuple[str, Read]:
-    """Return the name and the reader of a source; of ``auto`` those of the one that is recognised.
+    """Return the name and the reader of a source; ``auto`` selects the source that is recognised.
 
     Raises:
         ValueError: There is no source of this name.
-        SourceError: ``auto`` recognises none, or the path is not of the named source.
+        SourceError: ``auto`` does not recognise the source.
     """
     if source == "auto":
         for name in _READERS:

@@ -1,4 +1,4 @@
-"""Reading a foreign SQLite file, of which nothing is changed and beside which nothing is written."""
+"""Reading a foreign SQLite file without changing it or writing files beside it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from keepstone.errors import SourceError
 
 _MAGIC = b"SQLite format 3\0"
 _HOT_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""How a rollback journal begins whose transaction is not finished."""
+"""The first bytes of a rollback journal with an unfinished transaction."""
 _LONGEST_VALUE = 64 << 20
 _STEPS = 50_000_000
 _STEPS_PER_BYTE = 100
-"""Maximum steps of SQLite's virtual machine for one file: those of any file, and more for a large one.
+"""Maximum steps of SQLite's virtual machine for a file: ``_STEPS``, and this number more for each byte.
 
-A row takes tens of steps, so an honest file stays far below, and a hostile one ends within seconds.
+A row takes tens of steps, so an honest file stays far below the limit, and a hostile one is stopped within
+seconds.
 """
 _STEPS_BETWEEN = 10_000
 
@@ -31,26 +32,26 @@ _STEPS_BETWEEN = 10_000
 class ForeignDatabase:
     """The tables of a foreign SQLite file, read-only.
 
-    Views, virtual tables and computed columns are not read: they run what a stranger wrote.
+    Views, virtual tables and computed columns are not read, as they would run code of the file's author.
     """
 
     def __init__(self, connection: apsw.Connection, name: str, size: int) -> None:
         self._connection = connection
         self.name = name
         self._steps = _STEPS + _STEPS_PER_BYTE * size
-        # First of all, since reading the schema of a hostile file can already take for ever.
+        # The limit is set first, as even reading the schema of a hostile file can take forever.
         connection.set_progress_handler(self._is_exhausted, _STEPS_BETWEEN)
         # A virtual table has no page of its own: its root page is 0 or null.
         found = self.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0")
         self.tables = frozenset(str(name) for (name,) in found)
-        # Of generated columns, 2 marks those that are computed when they are read; 3 marks stored ones.
+        # For generated columns, ``hidden`` is 2 if they are computed on reading, and 3 if they are stored.
         self._computed = frozenset(
             self.rows(
                 "SELECT t.name, c.name FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c "
                 "WHERE t.type = 'table' AND t.rootpage > 0 AND c.hidden = 2"
             )
         )
-        # After the schema was read, as the authorizer needs its tables and computed columns.
+        # The authorizer is set after the schema was read, as it needs the tables and computed columns.
         connection.authorizer = self._authorize
 
     def _is_exhausted(self) -> bool:
@@ -58,8 +59,8 @@ class ForeignDatabase:
         return self._steps < 0
 
     def _authorize(self, action: int, table: str | None, column: str | None, *_: str | None) -> int:
-        # ``query_only`` refuses writes already. The schema's table has this name also when it is asked as
-        # ``sqlite_schema``.
+        # ``query_only`` already refuses writes. SQLite reports the schema table as ``sqlite_master`` even if
+        # the query names ``sqlite_schema``.
         if action != apsw.SQLITE_READ or table == "sqlite_master":
             return apsw.SQLITE_OK
         is_stored = table in self.tables and (table, column) not in self._computed
@@ -73,7 +74,7 @@ class ForeignDatabase:
         """Yield the rows of a query.
 
         Raises:
-            SourceError: The file is damaged, or not of this form.
+            SourceError: The file is damaged, takes too many steps, or has other tables.
         """
         try:
             yield from self._connection.execute(statement, values)
@@ -87,8 +88,7 @@ class ForeignDatabase:
     def records(self, table: str, order: str = "rowid") -> Iterator[dict[str, Any]]:
         """Yield the rows of a table as mappings."""
         names = self.columns(table)
-        # Names and not a star: a star would include computed columns, and the authorizer would refuse the
-        # whole query.
+        # Name the columns: a star would include computed columns, and the authorizer would refuse the query.
         chosen = ", ".join(map(_quoted, names))
         for row in self.rows(f"SELECT {chosen} FROM {_quoted(table)} ORDER BY {order}"):  # noqa: S608
             yield dict(zip(names, row, strict=True))
@@ -113,12 +113,12 @@ def _begins_with(path: Path, magic: bytes) -> bool:
 def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
     """Open a foreign SQLite file for reading.
 
-    Opened in place, a file in WAL mode would get ``-wal`` and ``-shm`` files beside it. So it is opened as
-    immutable; where a WAL has changes that are not in it yet, a copy of both is read. A rollback journal is
-    never applied: it may name another file, which SQLite would delete.
+    Normal opening would create ``-wal`` and ``-shm`` files beside a file in WAL mode, so the file is opened
+    as immutable. If there is a WAL with content, a copy of the file and its WAL is read instead. A rollback
+    journal is never applied: it may name another file, which SQLite would delete.
 
     Raises:
-        SourceError: It is not an SQLite file, cannot be read, or has an unfinished transaction.
+        SourceError: The file is not an SQLite file, cannot be read, or has an unfinished transaction.
     """
     # Files beside the database are named after its real path, not after a link to it.
     path = path.resolve()
@@ -136,7 +136,7 @@ def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
             yield database
         return
     with TemporaryDirectory(prefix="keepstone-import-") as folder:
-        # Without ``-shm``, which SQLite makes again from the WAL as it opens the copy.
+        # ``-shm`` is not copied: SQLite recreates it from the WAL when it opens the copy.
         for file in (path, wal):
             shutil.copyfile(file, Path(folder) / file.name)
         copy = Path(folder) / path.name
@@ -145,10 +145,9 @@ def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
 
 
 def _is_filled(path: Path) -> bool:
-    """Return whether a file beside a database is there and not empty; a link is refused."""
+    """Return whether a file beside a database exists and is not empty; refuse a link."""
     try:
-        # Of the link itself: one that leads to another file would be copied and read as a part of the
-        # database.
+        # Check the link itself: a link's target would be copied and read as a part of the database.
         status = path.lstat()
     except FileNotFoundError:
         return False
@@ -160,7 +159,7 @@ def _is_filled(path: Path) -> bool:
 @contextmanager
 def _opened(path: Path, address: str) -> Iterator[ForeignDatabase]:
     flags = apsw.SQLITE_OPEN_URI | (
-        # To read a WAL, SQLite makes a file ``-shm`` beside it.
+        # To read a WAL, SQLite creates a ``-shm`` file beside it.
         apsw.SQLITE_OPEN_READONLY if "immutable" in address else apsw.SQLITE_OPEN_READWRITE
     )
     try:
@@ -177,7 +176,7 @@ def _opened(path: Path, address: str) -> Iterator[ForeignDatabase]:
 
 
 def _distrust(connection: apsw.Connection) -> None:
-    """Let nothing of the schema run, which is a stranger's, and let no value fill the memory."""
+    """Prevent code in the untrusted schema from running, and limit the size of values."""
     for setting, value in (
         (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
         (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
@@ -186,5 +185,5 @@ def _distrust(connection: apsw.Connection) -> None:
     ):
         connection.config(setting, value)
     connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-    # ``cell_size_check`` finds a damaged page as it is loaded, before its cells are used.
+    # ``cell_size_check`` detects a damaged page on loading, before its cells are used.
     connection.execute("PRAGMA query_only = ON; PRAGMA cell_size_check = ON")

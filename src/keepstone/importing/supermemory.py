@@ -1,4 +1,4 @@
-"""supermemory: the answers of its API that list documents and memories, kept as JSON."""
+"""supermemory: saved JSON responses of its API that list documents and memories."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from keepstone.model import Record
 _LISTS = ("documents", "memories", "memoryEntries", "results", "items")
 _MARKS = ("containerTags", "spaceContainerTag", "memoryEntries", "isLatest", "customId", "spaceId", "system")
 _DEEPEST = 10
-"""Lists within lists that are looked into."""
+"""Maximum nesting of lists that are searched."""
 _DOCUMENT = ("title", "url", "summary", "metadata", "customId", "source")
 _SNAKE = re.compile(r"_([a-z])")
 
 
 def is_supermemory(origin: Origin) -> bool:
-    """Return whether there are documents or memories as supermemory's API gives them."""
+    """Return whether the source has documents or memories in the form of supermemory's API."""
     return any(
         _kind(record) and any(mark in record for mark in _MARKS)
         for _, record in first_records(origin, _records)
@@ -28,11 +28,11 @@ def is_supermemory(origin: Origin) -> bool:
 
 
 def read_supermemory(origin: Origin, _options: Options) -> Items:
-    """Yield documents and memories that are not forgotten; a session for each container tag.
+    """Yield documents and memories that are not forgotten, with one session for each container tag.
 
-    A memory that a newer version replaced is valid until that was made.
+    A replaced memory is valid until its newer version was created.
     """
-    # A memory names the one that it replaces, so an end is known only after all of them were read.
+    # A memory names its predecessor, so the end of a memory is known only after all have been read.
     replaced: dict[str, str | None] = {}
     for _, record in _records(origin):
         if _kind(record) == "memory" and (parent := named(record.get("parentMemoryId"))):
@@ -59,14 +59,14 @@ def _records(origin: Origin) -> Iterator[tuple[str, Record]]:
 
 
 def _within(place: str, value: Any, document: Record, depth: int = 0) -> Iterator[tuple[str, Record]]:
-    """Yield an object, then those in its lists; memories know their document."""
+    """Yield an object, then the objects in its lists; add the document's id to its memories."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
         for number, item in enumerate(value, 1):
             yield from _within(f"{place}, {number}", item, document, depth + 1)
     elif isinstance(value, dict):
-        # supermemory's client for Python has names in snake case where the API has them in camel case.
+        # supermemory's Python client uses snake case for names that are in camel case in the API.
         record = {_SNAKE.sub(lambda found: found[1].upper(), key): part for key, part in value.items()}
         kind = _kind(record)
         if kind == "memory" and document:
@@ -82,7 +82,7 @@ def _within(place: str, value: Any, document: Record, depth: int = 0) -> Iterato
 
 
 def _kind(record: Record) -> str:
-    """Return what a record is; empty if it is none of these."""
+    """Return ``memory`` or ``document``; empty for any other record."""
     if isinstance(record.get("memory"), str):
         return "memory"
     if record.get("id") and ("memoryEntries" in record or {"type", "metadata"} <= record.keys()):
@@ -136,7 +136,8 @@ def _memory(record: Record, replaced: dict[str, str | None]) -> Record | None:
     ]
     if document := named(record.get("documentId")):
         links.append({"to": document, "rel": "derived_from"})
-    # A version that is not the latest one ended when the next was made, or was last changed then.
+    # A version that is not the latest ended when the next one was created or, if that time is unknown, at its
+    # own last change.
     ends = replaced.get(name) or (_time(record, "updatedAt") if record.get("isLatest") is False else None)
     times = {"valid_to": ends, "expires": time_of(record.get("forgetAfter"))}
     line |= {key: value for key, value in times.items() if value is not None}
@@ -144,7 +145,7 @@ def _memory(record: Record, replaced: dict[str, str | None]) -> Record | None:
 
 
 def _time(record: Record, key: str) -> str | None:
-    """Return a time of a record; since version 5 of the API they are below ``system``."""
+    """Return a time of a record; since version 5 of the API, times are below ``system``."""
     inner = _system(record)
     snake = re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key)
     return time_of(record.get(key)) or time_of(inner.get(key)) or time_of(inner.get(snake))

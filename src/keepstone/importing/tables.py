@@ -25,18 +25,18 @@ _TABLES = (".csv", ".tsv")
 
 
 def is_jsonl(origin: Origin) -> bool:
-    """Return whether there are JSON lines."""
+    """Return whether the source has files of JSON Lines."""
     names = origin.names(*_LINES) if origin.is_folder or origin.is_zip else [origin.path.name]
     return any(name.lower().endswith(_LINES) for name in names)
 
 
 def is_csv(origin: Origin) -> bool:
-    """Return whether a file is a table by its name."""
+    """Return whether a file's extension is that of a table."""
     return not origin.is_folder and origin.path.name.lower().endswith(_TABLES)
 
 
 def read_jsonl(origin: Origin, options: Options) -> Items:
-    """Yield the objects of JSON lines. Without a mapping an object is read as a log line."""
+    """Yield the objects of JSON Lines. Without a mapping each object is read as a log line."""
     _check(options.mapping)
     for name in origin.names(*_LINES):
         with origin.open(name) as file:
@@ -56,11 +56,11 @@ def _stem(name: str) -> str:
 
 
 def _as_line(found: Record, session: str, place: str) -> Item | Unread:
-    """Return an object with the keys of a log line; other keys are its payload."""
+    """Return an item for an object with the keys of a log line; further keys are its payload."""
     line = dict(found)
-    # It tells lines that were written together, and is of no meaning in another log.
+    # ``batch`` groups lines that were written together, and means nothing in another log.
     line.pop("batch", None)
-    # An export of several agents says the agent in each line.
+    # An export of several agents has the agent in each line.
     if is_ours := {"id", "ts", "type"} <= line.keys():
         line.pop("agent", None)
     name = named(line.pop("session", None)) if is_ours or isinstance(line.get("session"), str) else None
@@ -77,8 +77,7 @@ def _as_line(found: Record, session: str, place: str) -> Item | Unread:
     if not isinstance(line.get("type"), str):
         kind = line.pop("type", None)
         line = (
-            # A foreign ``type`` that is not a text stays in the payload, under a name that logs do not
-            # reserve.
+            # A ``type`` that is not a string stays in the payload, under a key that is not reserved.
             {"type": "message" if "role" in line else "event"}
             | line
             | ({} if kind is None else {"kind": kind})
@@ -97,9 +96,9 @@ def _check(mapping: Mapping[str, str]) -> None:
 
 
 def _mapped(found: Mapping[str, Any], mapping: Mapping[str, str], session: str, place: str) -> Item | Unread:
-    """Return a record of mapped columns; the columns that are not mapped are its payload."""
+    """Return an item from mapped columns; the other columns are its payload."""
     columns = {field: mapping.get(field, field) for field in _FIELDS}
-    # JSON objects may lack any key; without text or id the record would be another one.
+    # JSON objects may lack any key, but a record without its mapped text or id would be wrong.
     for field, column in mapping.items():
         if column not in found and field in ("text", "id"):
             return Unread(place, f"there is no column {column!r:.80} for {field}")
@@ -135,28 +134,28 @@ def _tags(value: object) -> list[str]:
 
 
 def read_csv(origin: Origin, options: Options) -> Items:
-    """Yield the rows of a table with a heading; the columns are mapped, or are named like the fields."""
+    """Yield the rows of a table with a heading. Columns are mapped, or named like the fields."""
     _check(options.mapping)
     csv.field_size_limit(MAX_LINE)
     for name in origin.names(*_TABLES):
         with origin.open(name) as file:
-            # Excel writes a byte order mark. The csv module needs line ends as they are, as a quoted cell may
-            # have some.
+            # Excel writes a byte order mark. The csv module needs unchanged line ends, as a quoted cell may
+            # contain some.
             text = io.TextIOWrapper(file, "utf-8-sig", newline="")
             try:
                 yield from _rows(text, name, options.mapping)
             except UnicodeDecodeError as error:
                 raise SourceError(f"{name} is not UTF-8 (byte {error.start}): convert it first") from error
             finally:
-                # The wrapper would close the file, which its own ``with`` closes.
+                # Detach the wrapper, which would else close the file; the file's own ``with`` closes it.
                 text.detach()
     yield from origin.refused
 
 
 def _rows(text: io.TextIOWrapper, name: str, mapping: Mapping[str, str]) -> Items:
     first = text.readline(MAX_LINE)
-    # Excel writes semicolons where a comma is the decimal sign. csv.Sniffer guesses from the data, which may
-    # be prose.
+    # Excel writes semicolons in locales with a decimal comma. csv.Sniffer is not used: it guesses from the
+    # data, which may be prose.
     delimiter = max(",;\t", key=first.count)
     heading = next(csv.reader([first], delimiter=delimiter), [])
     if not any(column.strip() for column in heading):
@@ -164,7 +163,8 @@ def _rows(text: io.TextIOWrapper, name: str, mapping: Mapping[str, str]) -> Item
     missing = [column for column in mapping.values() if column not in heading]
     if missing:
         raise SourceError(f"{name} has no column {missing[0]!r:.80}; it has {', '.join(heading):.400}")
-    # Strict, so that text after a closing quotation mark is an error, and not a wrong division into cells.
+    # With ``strict``, text after a closing quotation mark is an error; otherwise cells would be split
+    # wrongly.
     rows = csv.reader(text, delimiter=delimiter, strict=True)
     for row in _without_damage(rows, name):
         place = f"{name}:{rows.line_num + 1}"
@@ -172,7 +172,7 @@ def _rows(text: io.TextIOWrapper, name: str, mapping: Mapping[str, str]) -> Item
             yield row
         elif len(row) > len(heading):
             yield Unread(place, f"the row has {len(row)} cells, the heading {len(heading)}")
-        # Such a table is an export of ours: its cells are escaped against formulas of spreadsheets.
+        # This is the heading of our exports, whose cells are escaped so that spreadsheets run no formulas.
         elif heading == list(CSV_HEADING) and not mapping:
             yield _exported(dict(zip(heading, map(unescaped_cell, row), strict=False)), place)
         elif any(row):
@@ -183,7 +183,7 @@ def _without_damage(rows: Iterator[list[str]], name: str) -> Iterator[list[str] 
     while True:
         try:
             row = next(rows, None)
-        # The reader goes on after an error: a damaged row costs no other row.
+        # The reader continues after an error, so a damaged row affects no other row.
         except csv.Error as error:
             yield Unread(f"{name}:{rows.line_num + 1}", str(error))  # type: ignore[attr-defined]
         else:
@@ -193,7 +193,7 @@ def _without_damage(rows: Iterator[list[str]], name: str) -> Iterator[list[str] 
 
 
 def _exported(cells: Mapping[str, str], place: str) -> Item | Unread:
-    """Return the entry of a row that ``keepstone export`` wrote, with the text that the row has now."""
+    """Return the entry of an exported row, with the text that the row has now."""
     try:
         rest = json.loads(cells["keepstone"])
     except (ValueError, KeyError, RecursionError) as error:

@@ -1,7 +1,7 @@
-"""Graphiti and Zep: facts with times of validity, entities, episodes and messages, as JSON.
+"""Graphiti and Zep: facts with validity times, entities, episodes and messages, as JSON.
 
-Facts are what Graphiti's ``EntityEdge`` and Zep's ``EntityEdge`` and ``Edge`` say of themselves, episodes and
-entities alike; of a Neo4j database the lines of ``apoc.export.json``.
+Facts are JSON dumps of Graphiti's ``EntityEdge`` and Zep's ``EntityEdge`` and ``Edge``; entities and episodes
+are dumps of their classes. Lines of ``apoc.export.json`` from a Neo4j database are also read.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _OF_ZEP = ("graph_uuid", "user_uuid", "thread_uuid", "thread_id", "processed", "
 _VECTORS = ("fact_embedding", "name_embedding")
 _KNOWN = {"uuid", "uuid_", "fact", "summary", "content", "created_at", "valid_at", "invalid_at", "expired_at"}
 _DEEPEST = 10
-"""Lists within lists that are looked into."""
+"""Maximum nesting of lists that are searched."""
 
 
 def is_graphiti(origin: Origin) -> bool:
-    """Return whether there are facts, entities or episodes of Graphiti."""
+    """Return whether the source has facts, entities or episodes of Graphiti."""
     return any("group_id" in record and _kind(record) != "" for _, record in first_records(origin, _records))
 
 
 def is_zep(origin: Origin) -> bool:
-    """Return whether there are facts, entities, episodes or messages as Zep's clients give them."""
+    """Return whether the source has facts, entities, episodes or messages in the form of Zep's clients."""
     return any(
         "group_id" not in record
         and _kind(record) != ""
@@ -47,17 +47,17 @@ def is_zep(origin: Origin) -> bool:
 
 
 def read_graphiti(origin: Origin, _: Options) -> Items:
-    """Yield facts, entities and episodes; a session for each group."""
+    """Yield facts, entities and episodes, with one session for each group."""
     yield from _items(origin)
 
 
 def read_zep(origin: Origin, _: Options) -> Items:
-    """Yield facts, entities, episodes and messages; a session for each thread, user or graph."""
+    """Yield facts, entities, episodes and messages, with one session for each thread, user or graph."""
     yield from _items(origin)
 
 
 def _items(origin: Origin) -> Items:
-    # Entities are named first: a fact only has the ids of those that it connects.
+    # Collect the names of entities first, as a fact only has the ids of the entities that it connects.
     names: dict[str, str] = {}
     for _, record in _records(origin):
         if _kind(record) == "entity" and (uuid := _uuid(record)):
@@ -81,13 +81,13 @@ def _items(origin: Origin) -> Items:
 
 
 def _records(origin: Origin) -> Iterator[tuple[str, Record]]:
-    """Yield the objects of all files: lines, and what lists in a file hold."""
+    """Yield the objects of all files, including those in lists."""
     for place, found in documents(origin, {"_unread": True}):
         yield from _within(place, found)
 
 
 def _within(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Record]]:
-    """Yield an object, or the objects in the lists of one that is none of ours."""
+    """Yield an object, or the objects in its lists if it is only a wrapper."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
@@ -99,11 +99,11 @@ def _within(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Recor
             yield place, {**value["properties"], "labels": value.get("labels") or []}
             return
         lists = {key: item for key, item in value.items() if isinstance(item, list) and _has_objects(item)}
-        # A record of ours may have lists of objects itself, which are no records.
+        # A fact, entity or episode may itself have lists of objects, which are not records.
         if _kind(value) or not lists:
             yield place, value
             return
-        # An answer of the API may say once, around its list, whose the records are.
+        # A response of the API may name the records' group, user or thread only once, outside of the list.
         shared = {key: value[key] for key in ("group_id", "user_id", "thread_id") if key in value}
         for key, item in lists.items():
             for inner, record in _within(f"{place}, {key}", item, depth + 1):
@@ -115,8 +115,8 @@ def _has_objects(value: list[Any]) -> bool:
 
 
 def _kind(record: Record) -> str:
-    """Return what a record is; empty if it is none of these."""
-    # In this order: a fact of Graphiti has a name as entities have, and an episode may have one as well.
+    """Return ``fact``, ``episode`` or ``entity``; empty for any other record."""
+    # The order matters: facts of Graphiti have a name like entities, and episodes may have one.
     if isinstance(record.get("fact"), str) and any(key in record for key in _FACT):
         return "fact"
     if isinstance(record.get("content"), str) and _uuid(record) is not None:
@@ -158,7 +158,7 @@ def _fact(record: Record, names: dict[str, str]) -> Record | None:
     }
     sources = map(named, episodes if isinstance(episodes, list) else [])
     links = [{"to": episode, "rel": "derived_from"} for episode in sources if episode]
-    # Without the time at which it stopped being true, a fact ends when it was found to be outdated.
+    # If the time at which a fact stopped being true is unknown, it ends when it was found to be outdated.
     times = {
         "valid_from": time_of(record.get("valid_at")),
         "valid_to": time_of(record.get("invalid_at")) or time_of(record.get("expired_at")),

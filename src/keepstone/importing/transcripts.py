@@ -1,4 +1,4 @@
-"""Transcripts that Claude Code and Codex keep: one file of JSON lines for each conversation."""
+"""Transcripts of Claude Code and Codex: one JSON Lines file for each conversation."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from keepstone.model import Record
 
 _LINES = (".jsonl",)
 _LOOKED_AT = 50
-"""Lines, and files, that are looked at to recognise a transcript."""
+"""Maximum number of files, and of lines in each, read to recognise a transcript."""
 _NOT_AN_OBJECT = "the line is not a JSON object, is too long, or nests too deep"
 
 
 def is_claude_code(origin: Origin) -> bool:
-    """Return whether there are transcripts of Claude Code."""
+    """Return whether the source has transcripts of Claude Code."""
     return any("sessionId" in line and {"uuid", "leafUuid"} & line.keys() for line in _first_lines(origin))
 
 
 def is_codex(origin: Origin) -> bool:
-    """Return whether there are transcripts of Codex."""
+    """Return whether the source has transcripts of Codex."""
     return any(line.get("type") == "session_meta" and "payload" in line for line in _first_lines(origin))
 
 
@@ -30,7 +30,7 @@ def _first_lines(origin: Origin) -> list[Record]:
     names = origin.names(*_LINES)[:_LOOKED_AT]
     found: list[Record] = []
     for name in names:
-        # A source that is a single file has its own name, whatever its extension.
+        # For a single file, ``names`` returns its name whatever the extension is.
         if name.lower().endswith(_LINES):
             with origin.open(name) as file:
                 found += [line for _, line in islice(objects(file), _LOOKED_AT) if line is not None]
@@ -38,7 +38,7 @@ def _first_lines(origin: Origin) -> list[Record]:
 
 
 def read_claude_code(origin: Origin, _: Options) -> Items:
-    """Yield the messages and summaries of each transcript; what Claude Code notes for itself is left out."""
+    """Yield the messages and summaries of each transcript; Claude Code's internal records are left out."""
     for name in origin.names(*_LINES):
         session = name.rpartition("/")[2].removesuffix(".jsonl")
         with origin.open(name) as file:
@@ -59,7 +59,7 @@ def _claude_line(line: Record) -> Record | None:
         return None
     item: Record = {"id": named(line.get("uuid")), "ts": time_of(line.get("timestamp"))}
     parent = named(line.get("parentUuid"))
-    # Only for the messages of a subagent: in the main chain their order says the same.
+    # Only messages of a subagent get links: in the main chain the order has the same information.
     links = {"links": [{"to": parent, "rel": "reply_to"}]} if parent and line.get("isSidechain") else {}
     return item | {"type": "message", "data": {"role": line["type"]} | said} | links
 
@@ -84,7 +84,7 @@ def read_codex(origin: Origin, _: Options) -> Items:
                 if line.get("type") == "session_meta" and isinstance(payload, dict):
                     session = named(payload.get("id")) or session
                 elif (item := _codex_line(line, payload)) is not None:
-                    # Transcripts are only appended to, so the number of a line stays.
+                    # Transcripts are append-only, so line numbers are stable.
                     item = {"id": f"line-{number}", "ts": time_of(line.get("timestamp"))} | item
                     yield Item(session, item, place)
     yield from origin.refused
@@ -93,13 +93,13 @@ def read_codex(origin: Origin, _: Options) -> Items:
 def _codex_line(line: Record, payload: Any) -> Record | None:
     if line.get("type") == "compacted" and isinstance(payload, dict):
         return {"type": "summary", "text": payload["message"]} if payload.get("message") else None
-    # Before version 0.32 the items stood in the lines themselves.
+    # Before version 0.32 of Codex the lines were the items themselves.
     item = payload if line.get("type") == "response_item" else line
     if not isinstance(item, dict) or named(item.get("type")) not in _ITEMS:
         return None
     if item["type"] == "reasoning" and not item.get("summary") and not item.get("content"):
-        return None  # Only its encrypted form is there.
+        return None  # The reasoning is only stored encrypted.
     if item["type"] == "message" and isinstance(item.get("content"), str):
         return message(item.get("role"), item["content"])
-    # Tool calls and reasoning keep Codex's own form, which is that of OpenAI's Responses API.
+    # Tool calls and reasoning keep Codex's format, which is that of OpenAI's Responses API.
     return {"type": "message", "data": item}

@@ -1,4 +1,4 @@
-"""Writing what a reader yields: in batches, idempotent by id, with constant memory."""
+"""Writer of imported items: in batches, idempotent by id, with constant memory."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from keepstone.vector import Space
 
 MOST_FAILURES = 10_000
-"""Failures that are listed one by one; of more only the number is given."""
+"""Maximum number of failures that are listed; further ones are only counted."""
 _BATCH = 1_000
 _BATCH_BYTES = 4 << 20
 _OPEN_SESSIONS = 64
 _Key = tuple[str, str]
 """An agent's slug and a session's id."""
-# The home sets or changes these keys itself, or they say who wrote and not what.
+# These keys are set or changed by the home, or describe the writer and not the content.
 _UNCOMPARED = frozenset({"ts", "modified", "access", "embedding", "life", "origin"})
 
 
@@ -48,15 +48,15 @@ class ImportResult:
     """The result of an import."""
 
     source: str
-    """The source's name; what ``auto`` recognised."""
+    """The source's name; for ``auto``, the source that was recognised."""
     imported: int = 0
-    """Records that were added, or changed since they were imported last."""
+    """Number of records that were added, or that changed since the last import."""
     unchanged: int = 0
-    """Records that were there, or were deleted here."""
+    """Number of records that were already stored, or whose entry was deleted here."""
     failed: list[Unread] = field(default_factory=list)
-    """Records that were not imported, with their place and the reason."""
+    """Records that were not imported, each with its place and the reason."""
     notes: list[str] = field(default_factory=list)
-    """The parts of imported records that were left out, for people."""
+    """Readable notes on parts of imported records that were left out."""
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Writer:
         self._vectors = _Vectors(are_wanted=vectors)
 
     def add(self, item: Item | Unread) -> None:
-        """Take one item; it may be written later."""
+        """Accept an item, which may be written later in a batch."""
         if isinstance(item, Unread):
             self._fail(item.place, item.reason)
             return
@@ -106,15 +106,15 @@ class Writer:
             slug = self._agent_from.slug_of(item) if self._agent_from else None
             key = slug or self._agent.slug, _session_name(item.session)
             record = self._record(key, item.line, is_ours=item.exported)
-            # Logs may hold entries without content, which other programs wrote, and an export brings them
-            # back.
+            # Exported entries may lack content: other programs can write such entries to a log, and an export
+            # has them, too.
             if not item.exported:
                 check_content(record)
             size = len(dump(record))
         except (ValueError, TypeError) as error:
             self._fail(item.place, str(error))
             return
-        # A message without a time takes that of the one before it, so that a conversation keeps its order.
+        # The next message without a time gets this record's time, so that a conversation keeps its order.
         self._last = (key, record["ts"])
         self._pending.setdefault(key, []).append(_Pending(record, item.place))
         self._count, self._bytes = self._count + 1, self._bytes + size
@@ -122,7 +122,7 @@ class Writer:
             self._flush()
 
     def finish(self) -> None:
-        """Write what is left, and say what was left out."""
+        """Write the remaining items, and report the vectors that were left out."""
         self._flush()
         if self._vectors.unusable:
             words = f"{self._vectors.unusable:,} entries were imported without theirs: {self._vectors.reason}"
@@ -136,33 +136,33 @@ class Writer:
             self._result.failed.append(Unread("…", f"{self._unread:,} more failures"))
 
     def _fail(self, place: str, reason: str) -> None:
-        # A source of the wrong kind may fail in each of millions of lines, and all of them would stay in
-        # memory.
+        # The list is bounded, as a source of the wrong kind may fail in each of millions of lines.
         if len(self._result.failed) < MOST_FAILURES:
             self._result.failed.append(Unread(place, reason))
         else:
             self._unread += 1
 
     def _record(self, key: _Key, line: Record, *, is_ours: bool) -> Record:
-        """Return the whole, checked log line of an item."""
+        """Validate an item and return its complete log line."""
         line = {"type": "note"} | line
         if line.get("embedding") is not None:
             line = self._vectors.checked(self._owner(key[0]), line)
         if line.get("ts") is None:
             line = line | {"ts": self._last[1] if self._last[0] == key else self._mtime}
-        # Only now, as the id of a record without one follows from all of its content.
+        # A missing id is derived last, as it depends on all of the record's content.
         if line.get("id") is None:
             line = line | {"id": self._id_of(key, line)}
         record = record_of(line | {"origin": self._origin_of(line, is_ours=is_ours)}, system_clock)
-        # Before records are compared: a second run finds the masked text here, and masked text must be equal
-        # to it.
+        # Secrets are masked before records are compared, as a second run compares with the masked text stored
+        # here.
         record = record if self._guard is None else self._guard(key[1], [record])[0]
         return record | ({"life": life} if (life := life_of(line)) > 1 else {})
 
     def _origin_of(self, line: Record, *, is_ours: bool) -> Record:
-        """Return the origin of an item: what it says, at most ``import`` unless origins are kept.
+        """Return the origin of an item: its own, limited to the trust of ``import`` unless origins are kept.
 
-        A message of another tool was said by its role; a line of ours without an origin is a program's.
+        The origin of another tool's message follows from its role; any other line without an origin is a
+        program's.
         """
         said = line.get("origin")
         if said is None:
@@ -171,19 +171,19 @@ class Writer:
             said = said_by(data) if is_message and isinstance(data, dict) else PROGRAM
         try:
             origin = origin_of(said)
-        # An origin that a stranger wrote badly gets the least trust instead of ending the import.
+        # An invalid origin in the source gets the least trust, and does not stop the import.
         except (TypeError, ValueError):
             origin = {"by": LEAST}
         if not self._keep_origin:
             origin = {**origin, "by": least((origin["by"], "import"))}
-            # A person vouched for the entry in the other home, not here.
+            # A person vouched for the entry in the other home, but not in this one.
             origin.pop("vouched", None)
         return {"via": f"import/{self._result.source}"} | origin
 
     def _id_of(self, key: _Key, line: Record) -> str:
-        """Return an id made of a record's content; equal ones in one source are numbered."""
+        """Return an id derived from a record's content; repeated contents in one source are numbered."""
         digest = content_digest(line)
-        # A source may have millions of records: a hash of each takes less memory than its id.
+        # Hashes are kept, as a source may have millions of records and a hash takes less memory than an id.
         place = hash((key, digest))
         self._repeated[place] += 1
         return digest if self._repeated[place] == 1 else f"{digest}-{self._repeated[place]}"
@@ -216,7 +216,7 @@ class Writer:
             session.put_many(list(needed.values()))
 
     def _try(self, agent: Agent, session: Session, record: Record) -> None:
-        """Note what a real run would have written, to compare later records of the same id with it."""
+        """Record what a real run would have written, to compare later records of the same id with it."""
         versions = self._tried.setdefault(hash((agent.slug, session.id, record["id"])), [])
         if not versions:
             with suppress(EntryNotFoundError):
@@ -228,7 +228,7 @@ class Writer:
         agent = self._agent
         if slug == agent.slug:
             return agent
-        # Made directly, since an agent does not know its home.
+        # Construct the agent directly, as an agent has no reference to its home.
         return Agent(agent._shared, agent._store.check_agent(slug))  # noqa: SLF001
 
     def _session(self, key: _Key) -> tuple[Agent, Session, Container[str]]:
@@ -238,7 +238,8 @@ class Writer:
             session = agent.session(name)
             self._sessions[key] = agent, session, session.gone()
             if len(self._sessions) > _OPEN_SESSIONS:
-                # Each session holds the ids that are gone from it; a source may have any number of sessions.
+                # The number is bounded: each session here holds its deleted ids, and a source may have any
+                # number of sessions.
                 self._sessions.popitem(last=False)
         return self._sessions[key]
 
@@ -250,15 +251,14 @@ class Writer:
         record: Record,
         needed: dict[str, Record],
     ) -> Record | None:
-        """Return the line that brings a record here, None if it is here already."""
+        """Return the line to write for a record, None if the record is already stored."""
         entry_id = record["id"]
         before = needed.get(entry_id)
         if before is not None:
-            # Written together, the later line of one id replaces the earlier one, and keeps its time.
+            # In one batch the later line of an id replaces the earlier one, and keeps its time.
             return None if _says_same(before, record) else before | record | {"ts": before["ts"]}
         if (versions := self._tried.get(hash((agent.slug, session.id, entry_id)))) is not None:
-            # A real run would compare with the entry's history; a dry run has only the versions that it
-            # noted.
+            # A real run would compare with the entry's history; a dry run has only the versions it recorded.
             said = _content(record).items()
             return None if self._resume or any(said <= version.items() for version in versions) else record
         try:
@@ -270,11 +270,11 @@ class Writer:
             return None
         if _says_same(stored, record) and ("embedding" not in record or "embedding" in stored):
             return None
-        # An entry keeps the time at which it was remembered first.
+        # An entry keeps the time of its first import.
         return {key: value for key, value in record.items() if key != "ts"}
 
     def _was_edited_here(self, agent: Agent, session: Session, stored: Record, record: Record) -> bool:
-        """Return whether a record is as it was when it was imported, and its entry was changed here since."""
+        """Return whether the record is unchanged since its import, while its entry has been changed here."""
         if "modified" not in stored or _says_same(stored, record):
             return False
         versions = agent.history(stored["id"], session.id)
@@ -296,10 +296,10 @@ def _content(record: Record) -> _Content:
 
 
 class _Vectors:
-    """Which vectors of a source are kept, and how many are left out.
+    """Selects the vectors of a source to import, and counts those left out.
 
-    Vectors of another model are never compared with those of the agent's. So only those are kept that name
-    the agent's own space, or that the caller vouches for.
+    Vectors of different models must never be compared. So only vectors that name the agent's own space, or
+    that the caller vouches for, are kept.
     """
 
     def __init__(self, *, are_wanted: bool) -> None:
@@ -308,10 +308,10 @@ class _Vectors:
         """The space of each agent that has one."""
         self.unnamed = self.unusable = 0
         self.reason = ""
-        """Why the first unusable vector is so."""
+        """The reason why the first unusable vector is unusable."""
 
     def checked(self, agent: Agent, line: Record) -> Record:
-        """Return a line with its vector as a log line says it, or without it."""
+        """Return a line with its vector encoded for the log, or without a vector."""
         from keepstone.vector import decode, embedding_of
 
         try:
@@ -330,14 +330,15 @@ class _Vectors:
     def _is_kept(self, agent: Agent, space: Space, *, names_space: bool) -> bool:
         """Return whether a vector is kept; raise InvalidEmbeddingError if the agent cannot use it."""
         own = self._spaces.get(agent.slug) or agent.vectors().space()
-        # Two models may have vectors of one length, whose distances mean nothing.
+        # Two models may have vectors of the same length, whose distances are meaningless.
         if own is not None and not space.is_given and space.id != own.id:
             raise InvalidEmbeddingError(f"they are of {space.id!r:.80}, this agent's of {own.id!r:.80}")
         if own is not None and space.dim != own.dim:
             raise InvalidEmbeddingError(
                 f"they have {space.dim:,} numbers, and this agent's, of {own.id!r:.80}, have {own.dim:,}"
             )
-        # Vectors that callers gave decide where there is no embedder; an export brings them back there.
+        # In a home without an embedder the space is set by vectors that callers gave, so an export can
+        # restore them.
         is_own = names_space and (space.is_given if own is None else space.id == own.id)
         if not (is_own or self._are_wanted):
             self.unnamed += 1
@@ -347,11 +348,11 @@ class _Vectors:
 
 
 def _says_same(stored: Record, record: Record) -> bool:
-    """Return whether an entry says what a record says; keys that the record does not name do not count."""
+    """Return whether an entry has a record's content; keys that the record lacks are ignored."""
     if stored["type"] != record["type"] or not same(body_of(stored), body_of(record)):
         return False
-    # Tags or links that a person added here would else count as a change, and the next import would undo
-    # them.
+    # Keys that the record lacks are skipped: else tags or links added here would count as a change, and the
+    # next import would undo them.
     keys = record.keys() - _UNCOMPARED - body_of(record).keys() - {"id", "type"}
     return all(same(stored.get(key), record[key]) for key in keys)
 
@@ -365,6 +366,6 @@ def _guard(secrets: str) -> Callable[[str, list[Record]], list[Record]] | None:
 
 
 def _session_name(name: str) -> str:
-    """Return a session's id: the source's own name, unless that is too long for a file's name."""
-    # JSON may hold half of a surrogate pair, which no file's name can have.
+    """Return a session's id: the source's name, or a digest if the name is too long for a file name."""
+    # JSON may contain a lone surrogate, which a file name cannot contain.
     return session_id_of(name.encode("utf-8", "replace").decode())

@@ -1,7 +1,7 @@
-"""The conformance suite of a store, and a clock that tests set.
+"""Conformance suite for stores, and a clock for tests.
 
-Every ``Store`` keeps one contract (``keepstone.store.protocol``), and these checks
-say what it means. Ours pass them, and so can a store of your own:
+Every ``Store`` follows one contract (``keepstone.store.protocol``), and these checks test it. Keepstone's own
+stores pass them. To run them on your own store:
 
 Examples:
     >>> import pytest
@@ -9,15 +9,15 @@ Examples:
     ... def test_my_store_keeps_the_contract(check, tmp_path):
     ...     check(lambda: closing(MyStore(tmp_path)))
 
-A recall asks a ``Reader``, which ``Store.reader(agent, as_of=None)`` gives inside a ``with``. It pins one
-state of an agent's index, now or at a past moment. Its keys are numbers of the store's own, good for each
-reader of the agent until the store gives them to other entries, as a rebuild may. From then on a reader
-raises ``keepstone.store.protocol.ExpiredError``, and ``ask``, beside it, repeats the question. A store whose
-row numbers are never used twice needs no more than these numbers.
+Recall queries a ``Reader``, which ``Store.reader(agent, as_of=None)`` returns as a context manager. A reader
+pins one state of an agent's index, now or at a past time. Its keys are integers chosen by the store. A key is
+valid in every reader of the agent until the store assigns keys again, as a rebuild may do. From then on a
+reader raises ``keepstone.store.reader.ExpiredError`` for the key, and ``keepstone.store.reader.with_reader``
+repeats the query. A store that never reuses row numbers can use them as keys.
 
-A check takes a factory: each call of it gives a context manager over an empty
-store, which need not hold more agents than ``default``, except in the checks of
-``CHECKS_OF_TWO_AGENTS``. A check that fails raises ``AssertionError``.
+A check takes a factory. Each call of the factory returns a context manager that opens an empty store. The
+store only needs to support the agent ``default``, except in ``CHECKS_OF_TWO_AGENTS``. A check that fails
+raises ``AssertionError``.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ CHECKS: tuple[Check, ...] = (
     check_delete_many,
     check_servers,
 )
-"""The checks that a store with room for one agent, ``default``, must pass."""
+"""The checks that every store must pass, also one that supports only the agent ``default``."""
 
 CHECKS_OF_TWO_AGENTS: tuple[Check, ...] = (
     check_isolation,
@@ -216,6 +216,6 @@ CHECKS_OF_TWO_AGENTS: tuple[Check, ...] = (
 
 
 def check_store(factory: Factory, *, several_agents: bool = True) -> None:
-    """Run every check; without ``several_agents`` those that one agent can show."""
+    """Run every check; without ``several_agents``, only the checks that need one agent."""
     for check in CHECKS + (CHECKS_OF_TWO_AGENTS if several_agents else ()):
         check(factory)

@@ -1,4 +1,4 @@
-"""A clock that tests set."""
+"""Clock that tests set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ START = datetime(2026, 1, 11, 14, 31, tzinfo=UTC)
 
 
 class ManualClock:
-    """A clock that stands still until a test moves it. ``keepstone.open`` takes one as ``clock``.
+    """A clock that only moves when a test moves it, for the argument ``clock`` of ``keepstone.open``.
 
     Examples:
         >>> clock = ManualClock()
@@ -18,14 +18,14 @@ class ManualClock:
     """
 
     def __init__(self, start: datetime = START) -> None:
-        """Begin at ``start``, an aware datetime."""
+        """Start at ``start``, a timezone-aware datetime."""
         self.now = start
 
     def __call__(self) -> datetime:
-        """Return the time it was set to."""
+        """Return the clock's current time."""
         return self.now
 
     def advance(self, by: float | timedelta) -> datetime:
-        """Move by seconds or a timedelta, backwards if negative, and return the new time."""
+        """Move the clock by seconds or a timedelta, backwards if negative, and return the new time."""
         self.now += by if isinstance(by, timedelta) else timedelta(seconds=by)
         return self.now

@@ -1,4 +1,4 @@
-"""Checks of what is found: by words, by neighbours, by links, and as it was."""
+"""Store checks: search by words, neighbours, links, history and time travel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from keepstone.testing.making import (
 
 
 def check_search(factory: Factory) -> None:
-    """Words find entries, best first."""
+    """A word search finds entries, the best first."""
     texts = ["apple pie", "banana bread", "apple apple apple", "cherries"]
     with factory() as store:
         store.append(AGENT, "s1", [record(str(at), text, minute=at) for at, text in enumerate(texts)])
@@ -46,7 +46,7 @@ def check_search(factory: Factory) -> None:
 
 
 def check_search_in_scope(factory: Factory) -> None:
-    """Sessions, types, tags and times limit a search; an empty choice finds nothing."""
+    """Sessions, types, tags and times limit a search; an empty list of sessions or types finds nothing."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "apple"), record("b", "apple", minute=5, tags=["x", "y"])])
         store.append(AGENT, "s2", [record("c", "apple", minute=9, kind="decision")])
@@ -65,7 +65,7 @@ def check_search_in_scope(factory: Factory) -> None:
 
 
 def check_search_follows_changes(factory: Factory) -> None:
-    """A replaced text is no longer found, and the entries around it are."""
+    """A replaced text is no longer found; the new text and the entries around it are."""
     with factory() as store:
         store.append(AGENT, "s1", [record(name, f"{name}walnut", minute=at) for at, name in enumerate("abc")])
         amend(store, "s1", {"id": "b", "ts": time_at(9), "data": {"content": "pecan"}})
@@ -74,7 +74,7 @@ def check_search_follows_changes(factory: Factory) -> None:
 
 
 def check_neighbours(factory: Factory) -> None:
-    """Entries know their neighbours in their session that are in the scope."""
+    """Neighbours of an entry are in its session and in the scope."""
     with factory() as store:
         for name in "abcde":
             store.append(AGENT, "s1", [record(name, f"{name}walnut")])
@@ -88,7 +88,7 @@ def check_neighbours(factory: Factory) -> None:
 
 
 def check_neighbours_of_deleted(factory: Factory) -> None:
-    """The neighbours of an entry are the next live ones, however many were deleted or purged between."""
+    """Neighbours are the next live entries, however many deleted or purged entries are in between."""
     with factory() as store:
         for name in "abcdef":
             store.append(AGENT, "s1", [record(name, f"{name}walnut")])
@@ -104,7 +104,7 @@ def check_neighbours_of_deleted(factory: Factory) -> None:
 
 
 def check_counts_and_links(factory: Factory) -> None:
-    """Counts of access add up, links lead back, and neither makes an entry."""
+    """Access counts add up, links are found from their target, and neither creates an entry."""
     with factory() as store:
         link = {"to": "b", "rel": "because"}
         store.append(AGENT, "s1", [record("a", "one", links=[link]), record("b", "two", access=2)])
@@ -118,7 +118,7 @@ def check_counts_and_links(factory: Factory) -> None:
 
 
 def check_pinned_and_standing(factory: Factory) -> None:
-    """Pinned entries, and the newest preferences and decisions, are known for all sessions, by time."""
+    """Pinned entries, and the newest preferences and decisions, are listed across sessions by time."""
     with factory() as store:
         made_of = [("a", "decision", 3), ("b", "note", 2), ("c", "preference", 1), ("d", "decision", 0)]
         for at, (name, kind, minute) in enumerate(made_of):
@@ -131,12 +131,12 @@ def check_pinned_and_standing(factory: Factory) -> None:
 
 
 def check_history(factory: Factory) -> None:
-    """Every version of an entry is kept, deletions too, also by a compaction."""
+    """Every version of an entry, including deletions, is kept, also after a compaction."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
         amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
         amend(store, "s1", tombstone("a"))
-        # Once before and once after the compaction, which must change nothing of this.
+        # Check once before and once after the compaction, which must not change the history.
         for _ in range(2):
             versions = store.history(AGENT, "a", None)
             expected = [("one", False), ("changed", False), ("changed", True)]
@@ -147,7 +147,7 @@ def check_history(factory: Factory) -> None:
 
 
 def check_time_travel_and_archive(factory: Factory) -> None:
-    """Entries can be read as they were, also after a compaction, and archived ones on request."""
+    """Past states of entries can be read, also after a compaction; archived entries are read on request."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "one", priority=0.2)])
         store.append(AGENT, "s1", [record("b", "two", priority=0.2, pinned=True), record("c", "three")])
@@ -197,7 +197,7 @@ def check_search_in_the_past(factory: Factory) -> None:
 
 
 def _check_search_again(store: Store) -> None:
-    """Later writes change no answer about an earlier time; purges do."""
+    """Later writes do not change results for an earlier time; purges do."""
 
     def found() -> list[str]:
         with store.reader(AGENT, START + timedelta(minutes=1)) as reader:
@@ -219,7 +219,7 @@ def _check_search_again(store: Store) -> None:
 
 
 def check_matching_and_pinned(factory: Factory) -> None:
-    """A text is found in every version that is kept, so that all of it can be purged; pins are listed."""
+    """A text is found in every stored version, so that all occurrences can be purged; pins are listed."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "xWALNUTx"), record("b", "pecan"), record("c", "walnut")])
         store.append(AGENT, "s2", [record("d", "pecan", tags=["walnut"], pinned=True)])
@@ -237,7 +237,7 @@ def check_matching_and_pinned(factory: Factory) -> None:
 
 
 def check_keys(factory: Factory) -> None:
-    """Keys lead to how entries begin, in each reader of their epoch; afterwards they lead nowhere."""
+    """Keys return the beginnings of entries in each reader of their epoch; afterwards they expire."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut " * 20), record("b", "pecan", minute=3)])
         with store.reader(AGENT) as reader:
@@ -259,7 +259,7 @@ def _led_to(store: Store, key: int) -> list[str]:
 
 
 def check_ask(factory: Factory) -> None:
-    """A question that a rebuild ends is asked again of a new reader, and nothing is behind."""
+    """A query that a rebuild interrupts is repeated with a new reader, whose index is not behind."""
     attempts: list[bool] = []
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut"), record("b", "pecan")])

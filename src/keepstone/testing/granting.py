@@ -1,4 +1,4 @@
-"""The check of grants: kept in order, and gone with either agent."""
+"""Store check: grants are kept in order, and removed with either agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keepstone.testing.making import AGENT, OTHER, Factory, record, same
 
 
 def check_grants(factory: Factory) -> None:
-    """Grants come back in the order of writing, and go with the agent that gave or received them."""
+    """Grants are returned in the order of writing, and removed with the agent that gave or received them."""
     with factory() as store:
         same([store.has_agents], [True], "there may be several agents")
         same(store.grants("none"), [], "an unknown agent grants nothing")

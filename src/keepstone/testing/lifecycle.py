@@ -1,4 +1,4 @@
-"""Checks of what brings entries back and of what copies and renames sessions."""
+"""Store checks: restoring entries, titles, copying and renaming sessions, lines and changes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from keepstone.testing.making import (
 
 
 def check_restore(factory: Factory) -> None:
-    """A deleted entry comes back as it was last, at a new time; a live or purged one does not."""
+    """A deleted entry is restored in its last state with a new time; live and purged entries are not."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut", tags=["x"]), record("b", "two", minute=1)])
         amend(store, "s1", {"id": "a", "ts": time_at(5), "type": "note", "data": {"content": "pecan"}})
         raises(EntryNotFoundError, lambda: _restored(store, "a"))
-        # After a compaction the deleted entry is in the archive alone.
+        # After a compaction the deleted entry is only in the archive.
         for compacted in (False, True):
             amend(store, "s1", tombstone("a"))
             if compacted:
@@ -48,7 +48,7 @@ def _restored(store: Store, entry_id: str) -> Record:
 
 
 def check_titles(factory: Factory) -> None:
-    """A session's title is in its summary and nowhere else; without one it is the first user's message."""
+    """A session's title is only in its summary; the default is the first user message."""
     with factory() as store:
         said = record("a", "x") | {"data": {"role": "user", "content": "Which walnut?"}}
         store.append(AGENT, "s1", [said])
@@ -70,7 +70,7 @@ def check_titles(factory: Factory) -> None:
 
 
 def check_rename(factory: Factory) -> None:
-    """A renamed session has its entries and history under the new id only; an existing id is refused."""
+    """A renamed session has its entries and history only under the new id; an existing id is refused."""
     with factory() as store:
         _fill(store)
         store.append(AGENT, "taken", [record("t", "other")])
@@ -88,7 +88,7 @@ def check_rename(factory: Factory) -> None:
 
 
 def check_rename_over_ended_lives(factory: Factory) -> None:
-    """A session that takes the name of a removed one has later lives than those that ended there."""
+    """Entries of a session renamed to a removed session's id get later lives than those that ended there."""
     with factory() as store:
         store.append(AGENT, "new", [record("a", "gone"), record("t", "gone, too")])
         store.remove(AGENT, "new")
@@ -107,7 +107,7 @@ def check_rename_over_ended_lives(factory: Factory) -> None:
 
 
 def check_copy_and_fork(factory: Factory) -> None:
-    """A copy has the entries, ids and history of a session; a fork those up to an entry."""
+    """A copy has the entries, ids and history of a session; a fork has them up to an entry."""
     with factory() as store:
         _fill(store)
         store.copy(AGENT, "s1", "copy")
@@ -126,7 +126,7 @@ def check_copy_and_fork(factory: Factory) -> None:
 
 
 def check_lines(factory: Factory) -> None:
-    """The lines of a session come in the order of writing, changes and deletions too."""
+    """The lines of a session, including changes and deletions, are returned in the order of writing."""
     with factory() as store:
         written = [record("a", "one"), record("b", "two")]
         store.append(AGENT, "s1", written)
@@ -136,7 +136,7 @@ def check_lines(factory: Factory) -> None:
 
 
 def check_changes(factory: Factory) -> None:
-    """Changes are reported once, in the order of each session; a cursor goes on after its change."""
+    """Changes are reported once, in the order of each session; a cursor continues after its change."""
     with factory() as store:
         _fill(store)
         poll = store.changes(None, None)

@@ -1,4 +1,4 @@
-"""Checks of maintenance. A store may lack any of it, if its error names the operation."""
+"""Store checks: maintenance. A store may lack an operation if its error names the operation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from keepstone.testing.making import (
 
 
 def check_backup(factory: Factory) -> None:
-    """A backup counts what it copied, tells how far it is, and goes to no folder that has something in it."""
+    """A backup counts what it copied, reports progress, and refuses a folder that is not empty."""
     with factory() as store, TemporaryDirectory() as name:
         store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
         amend(store, "s1", tombstone("a"))

@@ -1,4 +1,4 @@
-"""Parts of the checks: records to store, calls to read them back, and two assertions."""
+"""Helpers of the checks: records to store, calls to read them back, and two assertions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from keepstone.store.reader import Reader
 from keepstone.testing.clock import START
 
 Factory = Callable[[], AbstractContextManager[Store]]
-"""Opens a store that is empty."""
+"""A function that opens an empty store."""
 Check = Callable[[Factory], None]
-"""Raises ``AssertionError`` if a store does not keep one part of the contract."""
+"""A function that raises ``AssertionError`` if a store breaks one part of the contract."""
 
 AGENT = "default"
 OTHER = "other"
 
 
 def time_at(minute: int) -> str:
-    """Return the time N minutes after ``START``, as a log has it."""
+    """Return the time N minutes after ``START``, in the format of a log."""
     return format_time(START + timedelta(minutes=minute))
 
 
@@ -43,7 +43,7 @@ def record(
 
 
 def amend(store: Store, session: str, record: Record) -> Entry:
-    """Write a put or patch for the live entry with the record's id."""
+    """Write a record as a put or patch of the live entry with its id."""
     return store.modify(AGENT, session, record["id"], lambda _: record)
 
 
@@ -60,19 +60,19 @@ def ids_of(entries: Iterable[Entry]) -> list[str]:
 def search(
     store: Store, terms: Sequence[str], agent: str = AGENT, limit: int = 50, **scope: Any
 ) -> list[str]:
-    """Return the ids of what a search finds, best first."""
+    """Return the ids of the entries that a search finds, the best first."""
     with store.reader(agent) as reader:
         return load(reader, [found.key for found in reader.search(terms, Scope(agent, **scope), limit)])
 
 
 def load(reader: Reader, keys: Sequence[int]) -> list[str]:
-    """Return the ids of the entries that keys name, without those that are gone."""
+    """Return the ids of the entries with these keys, without removed entries."""
     loaded = reader.load(keys)
     return [loaded[key].id for key in keys if key in loaded]
 
 
 def rebuild(store: Store, progress: Callable[[int, int], None] | None = None) -> bool:
-    """Rebuild what a store derived from its sessions; return whether the store can."""
+    """Rebuild a store's index from its sessions; return whether the store supports it."""
     if is_unsupported("rebuild", lambda: store.maintenance.rebuild(None)):
         return False
     same(store.maintenance.rebuild(progress), len(store.sessions(AGENT)), "every session was read")
@@ -80,10 +80,10 @@ def rebuild(store: Store, progress: Callable[[int, int], None] | None = None) ->
 
 
 def is_unsupported(operation: str, act: Callable[[], object]) -> bool:
-    """Run an operation that a store may lack; return whether it does, and says which it is."""
+    """Run an optional operation; return whether the store lacks it, and check that the error names it."""
     try:
         act()
-    # An optional operation raises StoreError; that it names itself tells a missing one from a failed one.
+    # A missing operation raises StoreError with its name; a failed operation raises it without.
     except StoreError as error:
         same([f"no {operation}" in str(error)], [True], f"the error names {operation}")
         return True
@@ -97,7 +97,7 @@ def same(found: object, expected: object, what: str) -> None:
 
 
 def raises(error: type[Exception], act: Callable[[], object]) -> None:
-    """Raise ``AssertionError`` unless the call raises such an error."""
+    """Raise ``AssertionError`` unless the call raises this error."""
     try:
         result = act()
     except error:

@@ -1,4 +1,4 @@
-"""Checks of what is erased, and of what one agent's doing leaves alone."""
+"""Store checks: erasing entries, sessions and agents, and the isolation of agents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from keepstone.testing.making import (
 
 
 def check_purge(factory: Factory) -> None:
-    """A purged entry, deleted or not, is gone from entries, history and search; its neighbours stay."""
+    """A purged entry, deleted or not, is removed from entries, history and search; its neighbours stay."""
     with factory() as store:
         store.append(
             AGENT, "s1", [record(name, f"{name}walnut", minute=at) for at, name in enumerate("abcd")]
@@ -42,7 +42,7 @@ def check_purge(factory: Factory) -> None:
 
 
 def check_selected_entries_still_match(factory: Factory) -> None:
-    """A removal by filters leaves entries that were changed since they were selected."""
+    """A removal by filters skips entries that no longer match since they were selected."""
     scope = Scope(AGENT, tags=("done",))
     with factory() as store:
         store.append(AGENT, "s1", [record(name, name, tags=["done"]) for name in "abcd"])
@@ -54,7 +54,7 @@ def check_selected_entries_still_match(factory: Factory) -> None:
 
 
 def check_clear_and_remove(factory: Factory) -> None:
-    """``clear`` leaves an empty session and says how long it was, ``remove`` none; both are for good."""
+    """``clear`` empties a session and returns its old size, ``remove`` removes it; both are permanent."""
     with factory() as store:
         for session in ("s1", "s2"):
             store.append(AGENT, session, [record("a", "walnut"), record("b", "two")])
@@ -72,7 +72,7 @@ def check_clear_and_remove(factory: Factory) -> None:
 
 
 def check_servers(factory: Factory) -> None:
-    """Servers share tokens and responses through a database, or hear what is erased from a folder."""
+    """Servers share tokens and responses through a database, or are notified of erasures in a folder."""
     with factory() as store:
         erased_agents: list[str] = []
         store.on_erased(erased_agents.append)
@@ -87,7 +87,7 @@ def check_servers(factory: Factory) -> None:
 
 
 def check_isolation(factory: Factory) -> None:
-    """Nothing that is done to one agent shows in another, under the same session and entry ids."""
+    """Changes to one agent do not affect another agent with the same session and entry ids."""
     with factory() as store:
         for agent in (AGENT, OTHER):
             store.append(agent, "s1", [record("a", f"walnut of {agent}"), record("b", "two")])
@@ -103,7 +103,7 @@ def check_isolation(factory: Factory) -> None:
 
 
 def check_purge_of_an_agent(factory: Factory) -> None:
-    """A purged agent is gone with all it had, the others stay, and its name can be used again."""
+    """A purged agent is removed with all its data, other agents stay, and its name can be used again."""
     with factory() as store:
         for agent in (AGENT, OTHER):
             store.append(agent, "s1", [record("a", "walnut")])
@@ -117,7 +117,7 @@ def check_purge_of_an_agent(factory: Factory) -> None:
 
 
 def check_suggestions(factory: Factory) -> None:
-    """Lines of suggestions are kept by agent, changed in one step, and go with the entries they name."""
+    """Suggestion lines are stored by agent, changed atomically, and removed with the entries they name."""
     lines = [b'{"id":"1","entries":["a"]}\n', b'{"id":"2","entries":["b"],"seen":[["s1","b",null]]}\n']
     with factory() as store:
         same(

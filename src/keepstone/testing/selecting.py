@@ -1,4 +1,4 @@
-"""Checks of selections: entries of all sessions by filters, in pages."""
+"""Store checks: selecting entries of all sessions by filters, in pages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _selected(store: Store, *, newest_first: bool = False, **limits: Any) -> lis
 
 
 def check_select(factory: Factory) -> None:
-    """A scope selects entries of all sessions by (time, session, place)."""
+    """A scope selects entries of all sessions, ordered by (time, session, place)."""
     with factory() as store:
         same(_selected(store), [], "an unknown agent has no entries")
         _fill(store)
@@ -49,7 +49,7 @@ def check_select(factory: Factory) -> None:
         same(_selected(store), everything, "all entries")
         same(_selected(store, newest_first=True), everything[::-1], "all entries, the newest first")
         first_minute = START + timedelta(minutes=1)
-        # As many keys as are allowed: SQLite limits the depth of an expression to 1,000.
+        # Use the maximum number of keys: SQLite limits the depth of an expression to 1,000.
         many = [f"none.{number}" for number in range(MOST_KEYS)]
         scopes: list[tuple[dict[str, Any], set[int]]] = [
             ({"types": ("note",)}, {0, 3}),
@@ -73,7 +73,7 @@ def check_select(factory: Factory) -> None:
 
 
 def check_select_pages(factory: Factory) -> None:
-    """Pages of a selection neither repeat nor miss an entry while others come and go."""
+    """Pages of a selection neither repeat nor miss an entry while other entries are removed."""
     for newest_first in (False, True):
         with factory() as store:
             _fill(store)
@@ -86,15 +86,15 @@ def check_select_pages(factory: Factory) -> None:
                 if page.next is None:
                     break
                 cursor = page.next
-                # The entry that the cursor names goes, and the index is made again: the next page must begin
-                # at the same place.
+                # Purge the entry that the cursor names, and rebuild the index: the next page must begin at
+                # the same place.
                 store.purge(AGENT, page[-1].session, [page[-1].id])
                 rebuild(store)
             same(seen, expected, "all pages of a selection")
 
 
 def check_delete_many(factory: Factory) -> None:
-    """One call hides the live entries of several ids and says how many there were."""
+    """One call deletes the live entries with several ids and returns their number."""
     with factory() as store:
         _fill(store)
         same(store.delete(AGENT, "s1", ["s1-0", "s1-1", "s1-0", "none"], time_at(9)), 2, "two were there")

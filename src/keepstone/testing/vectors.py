@@ -1,4 +1,4 @@
-"""Checks of vectors: what is near, what has none yet, and what comes too late."""
+"""Store checks: vector search, entries without a vector, and vectors that come too late."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPACE = "given:2"
 
 
 def check_similar(factory: Factory) -> None:
-    """Vectors find entries in scope, the largest cosine first, and never those of another space."""
+    """A vector finds entries in scope, the largest cosine first, and never vectors of another space."""
     with factory() as store:
         store.append(AGENT, "s1", [_record("a", [1, 0]), _record("b", [1, 1]), _record("c", [0, 1])])
         store.append(AGENT, "s2", [_record("d", [1, 0.1]), record("e", "without")])
@@ -29,7 +29,7 @@ def check_similar(factory: Factory) -> None:
 
 
 def check_cosine_quartiles(factory: Factory) -> None:
-    """Quartiles of a vector's cosines are known once there are enough vectors."""
+    """Quartiles of a vector's cosines are available once there are enough vectors."""
     with factory() as store:
         for count, expected in ((3, None), (90, (0.0, 1.0))):
             items = [_record(f"{count}-{at}", [1, 0] if at % 3 == 0 else [0, 1]) for at in range(count)]
@@ -40,14 +40,14 @@ def check_cosine_quartiles(factory: Factory) -> None:
 
 
 def check_upkeep(factory: Factory) -> None:
-    """Upkeep comes to an end, and what it makes for quicker answers leaves them as they were."""
+    """Upkeep finishes, and the structures that it builds do not change the results."""
     with factory() as store:
         store.append(AGENT, "s1", [_record(str(at), [1, at]) for at in range(30)])
         scope, vector = Scope(AGENT), unit([1, 7.2])
         with store.reader(AGENT) as reader:
             first = reader.similar(vector, _SPACE, scope, 5, hnsw_from=10)
         same(first.searched, "exact", "how the first of its kind is answered")
-        # With a bound, so that a store whose upkeep never ends fails instead of hanging.
+        # The loop is bounded, so that a store whose upkeep never ends fails instead of hanging.
         for _ in range(100):
             if not store.maintenance.upkeep(AGENT):
                 break
@@ -60,7 +60,7 @@ def check_upkeep(factory: Factory) -> None:
 
 
 def check_vectors_follow_changes(factory: Factory) -> None:
-    """A vector answers for the text it was given with, as long as that is there, also after a rebuild."""
+    """A vector is found only while its entry has the text it was given with, also after a rebuild."""
     with factory() as store:
         store.append(AGENT, "s1", [_record(name, [1, at]) for at, name in enumerate("abcd")])
         amend(store, "s1", {"id": "a", "ts": time_at(9), "data": {"content": "changed"}})
@@ -75,7 +75,7 @@ def check_vectors_follow_changes(factory: Factory) -> None:
 
 
 def check_made_vectors(factory: Factory) -> None:
-    """Entries without a vector are named, and one that comes too late for its text is thrown away."""
+    """Entries without a vector are listed, and a vector for a text that has changed is discarded."""
     with factory() as store:
         store.append(
             AGENT, "s1", [record(name, name) for name in "abc"] + [record("d", ""), _record("e", [1, 0])]
@@ -102,7 +102,7 @@ def check_made_vectors(factory: Factory) -> None:
 
 
 def check_spaces(factory: Factory) -> None:
-    """A store knows its home's space, compares by keys, and throws the vectors of a space away on request."""
+    """A store keeps its home's space, compares vectors by key, and discards a space's vectors on request."""
     with factory() as store:
         same(store.home_space(), None, "a new store has no space")
         store.set_home_space(Space(_SPACE, 2))
@@ -123,7 +123,7 @@ def check_spaces(factory: Factory) -> None:
 
 
 def check_drop_and_counts(factory: Factory) -> None:
-    """A dropped session is gone with all it had and can be used again; counts are of live entries."""
+    """A dropped session is removed with its data and can be used again; counts include only live entries."""
     with factory() as store:
         store.append(AGENT, "s1", [_record(name, [1, 0]) for name in "abc"])
         store.append(AGENT, "s2", [record("d", "other")])

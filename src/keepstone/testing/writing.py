@@ -1,4 +1,4 @@
-"""Checks of what is written and read back: entries, sessions, files."""
+"""Store checks: writing and reading back entries, sessions and files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from keepstone.testing.making import (
 
 
 def check_append_and_entries(factory: Factory) -> None:
-    """Appended entries come back equal, in order, also after the store was closed."""
+    """Appended entries are returned unchanged and in order, also after the store was closed."""
     records = [record("a", "Größe\0\U0001f600"), record("b", "", data={"n": [1, 2.5, None, {"x": True}]})]
     with factory() as store:
         returned = store.append(AGENT, "s1", records)
@@ -46,7 +46,7 @@ def check_append_and_entries(factory: Factory) -> None:
 
 
 def check_append_is_all_or_nothing(factory: Factory) -> None:
-    """One record that cannot be stored keeps all others of its call out, and makes no session."""
+    """If one record of a call cannot be stored, no record is, and no session is created."""
     with factory() as store:
         bad = [record("a", "one"), record("b", "\ud800")]
         raises(ValueError, lambda: store.append(AGENT, "s1", bad))
@@ -61,7 +61,7 @@ def check_append_is_all_or_nothing(factory: Factory) -> None:
 
 
 def check_append_of_a_known_id(factory: Factory) -> None:
-    """The same content again adds nothing; an id that was deleted makes a new entry."""
+    """Appending the same content again adds nothing; appending a deleted id creates a new entry."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
         again = store.append(AGENT, "s1", [record("a", "one", minute=9)])
@@ -72,7 +72,7 @@ def check_append_of_a_known_id(factory: Factory) -> None:
 
 
 def check_puts_and_patches(factory: Factory) -> None:
-    """A put replaces the payload and keeps place and time; a patch sets reserved keys, None removes one."""
+    """A put replaces the payload and keeps place and time; a patch sets reserved keys, None removes a key."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "one", tags=["x"]), record("b", "two")])
         put = amend(store, "s1", {"id": "a", "ts": time_at(5), "data": {"content": "changed"}})
@@ -90,7 +90,7 @@ def check_puts_and_patches(factory: Factory) -> None:
 
 
 def check_put_makes_or_replaces(factory: Factory) -> None:
-    """``put`` adds an entry, and replaces the one that has the record's id."""
+    """``put`` adds an entry, or replaces the entry with the record's id."""
     with factory() as store:
         store.put(AGENT, "s1", [record("a", "one"), record("b", "two")])
         store.put(AGENT, "s1", [record("a", "grown", minute=9), record("c", "three", minute=9)])
@@ -101,7 +101,7 @@ def check_put_makes_or_replaces(factory: Factory) -> None:
 
 
 def check_modify(factory: Factory) -> None:
-    """A change is made of the entry as it is: of changes at the same time none undoes another."""
+    """A change is computed from the entry's current state, so that concurrent changes are not lost."""
     together = threading.Barrier(4)
 
     def work(store: Store, name: str) -> None:
@@ -132,7 +132,7 @@ def _tagged(entry: Entry, tag: str) -> Record:
 
 
 def check_revise(factory: Factory) -> None:
-    """Several entries are changed by what the session holds at that moment, all of them or none."""
+    """Several entries are changed atomically, computed from the session's current state."""
     newer = record("b", "two", links=[{"to": "a", "rel": "supersedes"}, {"to": "c", "rel": "because"}])
     closed = {"id": "a", "ts": time_at(1), "valid_to": time_at(1)}
 
@@ -170,7 +170,7 @@ def check_revise(factory: Factory) -> None:
 
 
 def check_delete(factory: Factory) -> None:
-    """A deleted entry is not given out, not found, and not brought back by a patch."""
+    """A deleted entry is not returned, not found, and not restored by a patch."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut"), record("b", "two")])
         amend(store, "s1", tombstone("a"))
@@ -188,7 +188,7 @@ def check_delete(factory: Factory) -> None:
 
 
 def check_order_and_limits(factory: Factory) -> None:
-    """Entries come by time, ties by place; a limit keeps the newest; types choose before the limit counts."""
+    """Entries are ordered by time, then place; a limit keeps the newest; types apply before the limit."""
     minutes = [5, 1, 9, 1, 7]
     records = [
         record(str(at), "x", minute=m, kind="even" if at % 2 else "odd") for at, m in enumerate(minutes)
@@ -212,7 +212,7 @@ def check_order_and_limits(factory: Factory) -> None:
 
 
 def check_pages(factory: Factory) -> None:
-    """Pages of a list hold each item once, whatever comes or goes in between."""
+    """Pages of a list contain each item once, even if items are added or removed in between."""
     with factory() as store:
         for name in ("s1", "s2", "s3"):
             store.append(AGENT, name, [record(f"{at}", "walnut") for at in range(5)])
@@ -254,7 +254,7 @@ def check_missing_things(factory: Factory) -> None:
 
 
 def check_sessions(factory: Factory) -> None:
-    """Sessions are made empty or by their first entry; any id is one session's and no other's."""
+    """Sessions are created empty or by their first entry; different ids are different sessions."""
     names = ["s1", "S 2", "../s3", "ä\0/é", "a.b", ".hidden"]
     with factory() as store:
         store.create(AGENT, names[0])
@@ -277,7 +277,7 @@ def check_sessions(factory: Factory) -> None:
 
 
 def check_names(factory: Factory) -> None:
-    """Invalid slugs and session ids are refused, and one session is described as in the list."""
+    """Invalid slugs and session ids are refused, and ``session`` returns the same info as ``sessions``."""
     with factory() as store:
         same((store.check_agent(AGENT), store.check_session("S 2/ä")), (AGENT, "S 2/ä"), "good names")
         for bad in ("", "../x", "a b", "x."):
@@ -309,7 +309,7 @@ def check_files(factory: Factory) -> None:
 
 
 def check_threads(factory: Factory) -> None:
-    """Threads that append to one session at the same time lose nothing."""
+    """Threads that append to one session at the same time lose no entries."""
     together = threading.Barrier(4)
 
     def work(store: Store, name: str) -> None:
