@@ -3,7 +3,8 @@
 python bench/rivals/run.py FOLDER --cache FOLDER [--questions 30] [--half development] [--only grep mem0]
 
 FOLDER holds LongMemEval's data; the cache keeps MiniLM's vectors, which all systems share. Time to load is
-without embedding, a question's time without that of its vector. What is not installed is named.
+without embedding, from the second run on, as a system may embed parts of turns; a question's time is without
+that of its vector. What is not installed is named.
 """
 
 from __future__ import annotations
