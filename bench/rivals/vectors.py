@@ -41,7 +41,7 @@ class CachedModel:
         if missing:
             self._known |= zip(missing, self._model.embed_documents([*missing.values()]), strict=True)
             np.savez(self._path, keys=np.array([*self._known]), vectors=np.stack([*self._known.values()]))
-        return np.stack([self._known[_key(text)] for text in texts])
+        return np.array([self._known[_key(text)] for text in texts], np.float32).reshape(-1, self.dim)
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a question."""
