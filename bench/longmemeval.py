@@ -44,7 +44,7 @@ def embedder_of(name: str, cache: Path | None) -> str | CachedModel:
 def answered(question: Question, embedder: str | CachedModel) -> Answer:
     """Load a question's haystack into a new home, and ask the question."""
     if isinstance(embedder, CachedModel):
-        embedder.prepare(question.id, (turn.text for turn in question.turns), question.text)
+        embedder.prepare(question.id, (), question.text)
 
     def now() -> datetime:
         return question.now

@@ -2,8 +2,9 @@
 
 python bench/rivals/run.py FOLDER --cache FOLDER [--questions 30] [--half development] [--only grep mem0]
 
-FOLDER holds LongMemEval's data; the cache keeps MiniLM's vectors, which all systems share. Load times and
-question times exclude embedding. Systems that are not installed are listed.
+FOLDER holds LongMemEval's data; the cache keeps MiniLM's vectors, which all systems share. Time to load is
+without embedding, from the second run on, as a system may embed parts of turns; a question's time is without
+that of its vector. What is not installed is named.
 """
 
 from __future__ import annotations

@@ -278,6 +278,50 @@ class Mem0:
         return [hit["metadata"]["turn"] for hit in found["results"]]
 
 
+class MemPalace:
+    """MemPalace: a drawer for each turn, a room for each session."""
+
+    package, settings = "mempalace", "default backend and search, MiniLM"
+    uses_vectors = True
+
+    def __init__(self, folder: Path, model: CachedModel) -> None:
+        os.environ["HOME"] = str(folder)  # Its configuration.
+        from chromadb.api.types import EmbeddingFunction
+        from mempalace import embedding
+
+        class Given(EmbeddingFunction[Any]):  # type: ignore[misc]  # Chroma is not installed here.
+            def __call__(self, texts: list[str]) -> list[Any]:
+                is_question = len(texts) == 1
+                return [model.embed_query(texts[0])] if is_question else [*model.embed_documents(texts)]
+
+            @staticmethod
+            def name() -> str:
+                return "minilm"  # Its own name of the same model.
+
+        embedding.get_embedding_function = lambda **_: Given()
+        from mempalace.palace import get_collection
+
+        self._palace = str(folder / "palace")
+        self._drawers = get_collection(self._palace, create=True)
+
+    def load(self, question: Question) -> None:
+        """Add all turns with one call."""
+        turns = question.turns
+        places = [
+            {"wing": "reader", "room": turn.session, "source_file": turn.id, "chunk_index": 0}
+            for turn in turns
+        ]
+        texts = [turn.text for turn in turns]
+        self._drawers.add(ids=[turn.id for turn in turns], documents=texts, metadatas=places)
+
+    def find(self, text: str) -> Sequence[str]:
+        """Search."""
+        from mempalace.searcher import search_memories
+
+        found = search_memories(text, self._palace, n_results=LIMIT)
+        return [hit["drawer_id"] for hit in found["results"]]
+
+
 SYSTEMS: dict[str, Callable[[Path, CachedModel], System]] = {
     "keepstone": Keepstone,
     "keepstone, MiniLM": KeepstoneMiniLM,
@@ -288,6 +332,7 @@ SYSTEMS: dict[str, Callable[[Path, CachedModel], System]] = {
     "LangGraph": LangGraph,
     "LlamaIndex": LlamaIndex,
     "mem0": Mem0,
+    "MemPalace": MemPalace,
 }
 
 

@@ -21,25 +21,27 @@ class CachedModel:
     def __init__(self, folder: Path, model: Embedder) -> None:
         self._folder, self._model = folder, model
         self.id, self.dim = model.id, model.dim
+        self._path = folder / "texts.npz"
         self._known: dict[bytes, Vector] = {}
         self._question: tuple[str, Vector] = "", np.empty(0, np.float32)
 
     def prepare(self, name: str, texts: Iterable[str], question: str) -> None:
         """Load the vectors of these texts, or compute and save them; compute the question's vector."""
-        path = self._folder / f"{name}.npz"
-        wanted = {_key(text): text for text in texts}
-        if not path.exists():
-            matrix = self._model.embed_documents([*wanted.values()])
-            np.savez(path, keys=np.array([*wanted]), vectors=matrix)
-        with np.load(path) as kept:
-            self._known = dict(zip((bytes(key) for key in kept["keys"]), kept["vectors"], strict=True))
+        self._path = self._folder / f"{name}.npz"
+        self._known = {}
+        if self._path.exists():
+            with np.load(self._path) as kept:
+                self._known = dict(zip(map(bytes, kept["keys"]), kept["vectors"], strict=True))
+        self.embed_documents([*texts])
         self._question = question, self._model.embed_query(question)
 
     def embed_documents(self, texts: list[str]) -> Matrix:
-        """Return the vectors of texts; vectors that were not prepared are computed now."""
-        missing = [text for text in texts if _key(text) not in self._known]
-        made = dict(zip(missing, self._model.embed_documents(missing), strict=True)) if missing else {}
-        return np.stack([made[text] if text in made else self._known[_key(text)] for text in texts])
+        """Return the vectors of texts. New ones are saved, too: a system may embed parts of turns."""
+        missing = {_key(text): text for text in texts if _key(text) not in self._known}
+        if missing:
+            self._known |= zip(missing, self._model.embed_documents([*missing.values()]), strict=True)
+            np.savez(self._path, keys=np.array([*self._known]), vectors=np.stack([*self._known.values()]))
+        return np.array([self._known[_key(text)] for text in texts], np.float32).reshape(-1, self.dim)
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a question."""

@@ -131,6 +131,7 @@ def test_vectors_that_a_folder_keeps_are_not_made_again(tmp_path: Path) -> None:
         assert model.embed_documents(["bcd", "a"]).tolist() == [[3, 1], [1, 1]]
         assert model.embed_query("who?").tolist() == [4, 1]
         assert counting.documents == made
+        assert model.embed_documents([]).shape == (0, 2)
 
 
 def test_the_chart_has_a_bar_for_each_system_that_ran() -> None:
