@@ -14,6 +14,7 @@ of output reports it.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -87,7 +88,9 @@ def main(arguments: list[str]) -> int:
     ):
         subprocess.run(command, cwd=ROOT, check=True)
     # A library's own deprecation is not an error of ours, and old versions have many.
-    tests = [str(folder / "bin" / "python"), "-m", "pytest", "-q", "-n", "auto", "-W", "default", *chosen]
+    # One worker a core: each worker imports the tests again, and make runs two of these at the same time.
+    workers = str(os.cpu_count() or 1)
+    tests = [str(folder / "bin" / "python"), "-m", "pytest", "-q", "-n", workers, "-W", "default", *chosen]
     return subprocess.run(tests, cwd=ROOT, check=False).returncode
 
 
