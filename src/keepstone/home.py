@@ -456,9 +456,9 @@ class Home(BoundToProcess):
 class _Watch(Iterator[Change]):
     """An iterator of changes that ends after ``timeout`` seconds without one, or when a thread closes it."""
 
-    def __init__(self, look: Callable[[], list[Change]], timeout: float | None) -> None:
+    def __init__(self, read_changes: Callable[[], list[Change]], timeout: float | None) -> None:
         self._closed = threading.Event()
-        self._changes = self._found(look, timeout)
+        self._changes = self._found(read_changes, timeout)
 
     def __next__(self) -> Change:
         return next(self._changes)
@@ -467,11 +467,11 @@ class _Watch(Iterator[Change]):
         """End the iteration, even if another thread is waiting in it."""
         self._closed.set()
 
-    def _found(self, look: Callable[[], list[Change]], timeout: float | None) -> Iterator[Change]:
+    def _found(self, read_changes: Callable[[], list[Change]], timeout: float | None) -> Iterator[Change]:
         idle_since = time.monotonic()
         while not self._closed.is_set():
             began = time.monotonic()
-            changes = look()
+            changes = read_changes()
             yield from changes
             now = time.monotonic()
             if changes:

@@ -215,7 +215,7 @@ class Placing:
         """Hold the log's lock for one step."""
         return nullcontext()
 
-    def held(self) -> AbstractContextManager[None]:
+    def locked_throughout(self) -> AbstractContextManager[None]:
         """Hold the log's lock for all steps."""
         return nullcontext()
 

@@ -77,7 +77,7 @@ def overtaking(placing: Placing, act: Callable[[], T]) -> T:
     for _ in range(0 if placing.is_held else _TRIES):
         with suppress(OvertakenError):
             return act()
-    with placing.held():
+    with placing.locked_throughout():
         try:
             return act()
         except OvertakenError as error:

@@ -200,12 +200,12 @@ class _Agent:
                     path = f"{sub}/{name}" if sub else name
                     if is_folder:
                         pending.append(path)
-                    elif not path.startswith(RESERVED) and not self._look(folder, path):
+                    elif not path.startswith(RESERVED) and not self._record(folder, path):
                         shown = path.encode(errors="surrogateescape").decode(errors="replace")
                         unexchanged.add(name_digest(shown))
         return unexchanged
 
-    def _look(self, folder: Folder, path: str) -> bool:
+    def _record(self, folder: Folder, path: str) -> bool:
         """Record a file's present state; return False for a file that is not exchanged."""
         try:
             name = file_name(path)

@@ -37,7 +37,7 @@ class IndexedPlacing(Placing):
         return self._log.locked(timeout)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked_throughout(self) -> Iterator[None]:
         """Hold the log's lock for all steps."""
         with self.locked():
             self.is_held = True

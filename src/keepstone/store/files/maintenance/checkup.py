@@ -55,8 +55,8 @@ class Checkup:
             return examine(logs, self._layout, deep=deep, progress=tell)
 
         # Modes come last, because another repair may rewrite a file.
-        mended = [*self._each(mending), *mend_home(self._root, self._layout)] if fix else []
-        found = [*examine_home(self._root, self._layout), *self._each(examining)]
+        mended = [*self._of_all_agents(mending), *mend_home(self._root, self._layout)] if fix else []
+        found = [*examine_home(self._root, self._layout), *self._of_all_agents(examining)]
         return [*mended, *found, *(_faster_search() if self._has_vectors else ())]
 
     def _size(self) -> int:
@@ -66,7 +66,7 @@ class Checkup:
                 total += sum(status.st_size for _, _, status in logs.files()) if logs else 0
         return total
 
-    def _each(self, act: Callable[[AgentLogs], list[Finding]]) -> list[Finding]:
+    def _of_all_agents(self, act: Callable[[AgentLogs], list[Finding]]) -> list[Finding]:
         """Return the findings of all agents; an agent that cannot be opened does not hide the others."""
         findings: list[Finding] = []
         for agent in self._agents:

@@ -92,7 +92,7 @@ def mend_home(root: Path, layout: Layout) -> list[Finding]:
     for path, mode in paths:
         _close(root, path, mode & ~_OTHERS)
     if paths:
-        mended.append(Finding("ok", str(root), f"mended: {_some(root, paths)} can only be read by you now"))
+        mended.append(Finding("ok", str(root), f"mended: {_listed(root, paths)} can only be read by you now"))
     for path in list(left_over(root, layout)):
         _remove(root, path)
         mended.append(Finding("ok", str(path), "mended: removed"))
@@ -256,7 +256,7 @@ def _modes(root: Path, layout: Layout) -> Iterator[Finding]:
         yield Finding(
             "warning",
             str(root),
-            f"{_some(root, paths)} may be read by others; files are to have mode 0600, folders 0700",
+            f"{_listed(root, paths)} may be read by others; files are to have mode 0600, folders 0700",
             _FIX,
             "other users of this machine may read the memory",
         )
@@ -271,7 +271,7 @@ def _is_of_git(root: Path, path: Path, mode: int) -> bool:
     return not is_left_alone and not path.name.endswith(LOCK) and mode & ~_OF_GIT == 0
 
 
-def _some(root: Path, paths: list[tuple[Path, int]]) -> str:
+def _listed(root: Path, paths: list[tuple[Path, int]]) -> str:
     names = ", ".join(str(path.relative_to(root)) for path, _ in paths[:_SHOWN])
     return names + (f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else "")
 
