@@ -785,7 +785,9 @@ class Agent(BoundToProcess):
 
         def new(suggestion: Suggestion, targets: Sequence[Entry]) -> Record:
             if not all(map(self.holds, targets)):
-                raise ValueError(f"an entry of suggestion {suggestion.id!r:.80} is not valid now: reject it")
+                raise ValueError(
+                    f"an entry of suggestion {suggestion.id!r:.80} is not valid now: reject the suggestion"
+                )
             item = {"type": targets[0].type if targets else "note"} | (suggestion.item or {})
             record = record_of(item | {"id": suggestion.id, "ts": ts}, self._shared.clock)
             self._shared.meaning.claim(self.slug)

@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ContextSource:
-    """The entry of a short reference in a context."""
+    """The entry that a short reference in a context refers to."""
 
     ref: str
     """The reference without its brackets: ``"3"`` for ``[3]``."""

@@ -44,7 +44,7 @@ class PlacedEntry:
 
 @dataclass(slots=True)
 class Section:
-    """A part of a context in progress."""
+    """A part of a context, to which entries are still added."""
 
     kind: str
     first: int = 1

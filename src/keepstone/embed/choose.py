@@ -26,7 +26,7 @@ _SPACES = {minilm.SPACE: "minilm", e5.SPACE: "e5", static.SPACE: "static"}
 
 
 def embedder_of(value: Any) -> Embedder | None:
-    """Return the embedder for a value, None for no embedder. Nothing is loaded or connected yet.
+    """Return the embedder for a value, or None if none is to be used. Nothing is loaded or connected yet.
 
     Args:
         value: An embedder, a function from a list of texts to their vectors, a LangChain

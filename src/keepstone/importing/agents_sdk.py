@@ -65,10 +65,10 @@ def _table(database: ForeignDatabase, mapping: Mapping[str, str]) -> str:
         raise ValueError(f"unknown field {min(unknown)!r:.80}; of openai-agents only messages can be mapped")
     table = mapping.get("messages", _MESSAGES)
     if table not in database.tables:
-        found = ", ".join(_tables(database)) or "no table"
+        found = ", ".join(_tables(database)) or "none"
         raise SourceError(
-            f"{database.name} has no table {table!r:.80}; {found} could be one of messages: name it with "
-            "--map messages=TABLE"
+            f"{database.name} has no table {table!r:.80}; tables that could hold the messages: {found}; "
+            "choose one with --map messages=TABLE"
         )
     return table
 

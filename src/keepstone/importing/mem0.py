@@ -120,7 +120,8 @@ def _point(raw: bytes) -> tuple[str, Record, Any]:
     if name is None or not isinstance(payload, dict):
         raise ValueError("the point has no id, or no payload")
     if isinstance(vector, dict):
-        # With named vectors, the memory's vector has the empty name; others are sparse, or from other models.
+        # If a point has several named vectors, the one named "" is the memory's; the others are sparse or
+        # from other models.
         dense = [part for part in vector.values() if isinstance(part, list)]
         # With several dense vectors and no empty name it is unclear which one belongs to the memory.
         vector = vector.get("") or (dense[0] if len(dense) == 1 else None)

@@ -255,7 +255,7 @@ class Writer:
         entry_id = record["id"]
         before = needed.get(entry_id)
         if before is not None:
-            # In one batch the later line of an id replaces the earlier one, and keeps its time.
+            # In one batch the later line of an id replaces the earlier one, but gets the earlier one's time.
             return None if _says_same(before, record) else before | record | {"ts": before["ts"]}
         if (versions := self._tried.get(hash((agent.slug, session.id, entry_id)))) is not None:
             # A real run would compare with the entry's history; a dry run has only the versions it recorded.

@@ -257,9 +257,10 @@ class Database:
         return 0
 
     def close(self, *, soon_reopened: bool = False) -> None:
-        """Close the connection; with ``soon_reopened``, leave a short journal, as writing it back syncs.
+        """Close the connection.
 
-        The journal of a small index is always written back, as it would take more space than the index.
+        With ``soon_reopened``, a short journal is not written back into the database, as that would sync the
+        disk. The journal of a small index is always written back, as it would take more space than the index.
         """
         with self.guard:
             with suppress(apsw.ConnectionClosedError):

@@ -76,7 +76,7 @@ def _insert(
         )
         for value in _values(record, name)
     ]
-    # A writer may have saved a row before ``index_some`` reaches it.
+    # A writer may already have indexed a row's values before ``index_some`` reaches the row.
     database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
 
 

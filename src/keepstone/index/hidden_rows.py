@@ -42,7 +42,7 @@ def are_hidden(database: Database) -> bool:
 
 def drop_hidden(database: Database) -> bool:
     """Remove some hidden rows, or the rest of their words; return whether nothing is left."""
-    # This check needs no write lock, as nearly every call finds nothing.
+    # Check without the write lock first: nearly every call finds nothing, and then need not take it.
     if database.row("SELECT 1 FROM entry WHERE sid<0") is None:
         is_last = word_table.merge(database)
         database.has_hidden = not is_last

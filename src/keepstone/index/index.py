@@ -134,7 +134,8 @@ class Index:
         """
         with self._database as database, database.writing():
             session_table.distrust(database, session)
-        # ``catch_up`` demands a bound under the lock; however long it takes, the loop continues.
+        # Under the log's lock ``catch_up`` needs a time limit, so it is called again until it reaches the
+        # log's end.
         while not self.catch_up(session, log, within=MOST_UNDER_LOCK):
             pass
 

@@ -57,7 +57,7 @@ def record_in(
         said: Record = json.loads(rest)
         if space is not None:
             said["embedding"] = _embedding(space, raw)
-        # ``rest_of`` returned the whole record.
+        # Here ``rest_of`` had returned the whole record, with id, time and type.
         if "id" in said:
             return said
         return {"id": entry_id, "ts": format_time(EPOCH + ts * MICROSECOND), "type": kind, **said}

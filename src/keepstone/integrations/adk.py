@@ -135,8 +135,8 @@ class KeepstoneMemoryService(BaseMemoryService):
     def _search(self, scope: Record, query: str) -> SearchMemoryResponse:
         # Recall twice as many, as hits that are only neighbours of a match are left out below.
         hits = self._agent.recall(query, limit=2 * self._limit, where=scope) if query.strip() else ()
-        # Leave out hits that are only neighbours of a match in its session, unless no hit is clearly about
-        # the query.
+        # Keep only hits that match a word or are relevant; the others are neighbours of a match in the same
+        # session. If none remain, keep the few best hits.
         found = [hit for hit in hits if hit.why.words or hit.relevance >= RELEVANT] or hits[:WEAK]
         return SearchMemoryResponse(memories=[_memory(hit.entry) for hit in found[: self._limit]])
 

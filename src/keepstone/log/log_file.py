@@ -338,8 +338,8 @@ def checksum(fd: int, offset: int, length: int = CHECKED) -> int:
 class Extent:
     """How far a file of lines was read, to detect later whether the file has only grown since.
 
-    The checksum of the last bytes read detects a rewritten file, unless the file has another length and was
-    only edited before these bytes.
+    A rewritten file is recognized by another inode, by the same length with another time, or by the checksum
+    of the last bytes read. An edit before these bytes goes unnoticed if the file's length has changed, too.
     """
 
     stat: Stat

@@ -140,7 +140,7 @@ def _may_be_in(raw: bytes, ids: Collection[str], *, are_plain: bool) -> bool:
 
 
 def _strings_in(raw: bytes) -> set[str]:
-    """Return all strings of JSON lines, keys among them, and perhaps more."""
+    """Return all strings of JSON lines, keys among them; of damaged lines, perhaps also other text."""
     found: set[str] = set()
     for string in set(_JSON_STRING.findall(raw)):
         with suppress(ValueError):

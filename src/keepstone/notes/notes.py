@@ -52,7 +52,9 @@ class SaveResult:
     saved: bool
     """Whether the file was changed."""
     duplicate_of: MemoryEntry | None
-    """The duplicate: in the same file if not saved, in the other file if saved; else None."""
+    """The note that says the same, or None: a note of the same file, and then nothing was saved, or a note of
+    the other file.
+    """
 
 
 class Notes:

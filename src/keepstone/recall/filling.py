@@ -150,7 +150,8 @@ def fill_some(vectors: Vectors, scope: Scope) -> bool:
     def make(reader: Reader) -> bool:
         seconds = _STEP if turns.is_busy else _LONG_STEP
         count = max(1, min(vectors.meaning.maker(embedder).fitting(seconds, FEW), AT_ONCE))
-        most = count + 1 + len(vectors.meaning.refused)  # One more than are made shows whether some are left.
+        # Ask for one more than will be made: its presence shows that some are left.
+        most = count + 1 + len(vectors.meaning.refused)
         pending = _refused_last(vectors, reader.pending(embedder.id, scope, most))
         made = _make(vectors, embedder, reader, pending[:count])
         turns.are_wanted = made.any and made.kept < len(pending)

@@ -117,7 +117,9 @@ _BOTH = _Model(-3.6, coverage=2.8, mass=1.1, unseen=-1.9, cosine=4.0)
 _WORDS = _Model(-4.15, coverage=3.5, mass=3.7, unseen=-1.8, length=-0.55)
 _VECTOR = _Model(-3.7, cosine=6.4)
 _MEANING = _Model(math.log(RELEVANT / (1 - RELEVANT)), cosine=5.0)
-"""Model for a cosine by itself: for the difference between its place and the least relevant place."""
+"""Model for the cosine alone. Its input is the cosine's place minus the lowest place that counts as
+relevant.
+"""
 
 
 def calibrated(reader: Reader, vector: Vector, space: str, rows: int) -> Cosines | None:

@@ -257,7 +257,7 @@ def whose_vectors(given: str, embedder: str) -> str:
 
 
 def with_probe(space: Space, choice: Choice) -> Space:
-    """Return a space with the embedder's answer to the probe text added if the embedder is a server.
+    """Return a space; if the embedder is a server, its answer to the probe text is added.
 
     The answer identifies the same model at another address.
     """

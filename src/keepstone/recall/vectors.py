@@ -37,7 +37,7 @@ T = TypeVar("T")
 logger = logging.getLogger("keepstone.recall")
 
 SECONDS = 0.05
-"""Seconds, from its beginning, during which a recall makes missing vectors."""
+"""Seconds after a recall begins during which it makes missing vectors."""
 
 FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
 """Errors after which a recall uses words only."""

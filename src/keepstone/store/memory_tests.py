@@ -63,11 +63,11 @@ def test_of(line: object) -> MemoryTest:
     expect, never = (names_of(line.get(key, ()), key) or () for key in ("expect", "never"))
     nothing = line.get("nothing", False)
     if not isinstance(nothing, bool):
-        raise TypeError(f"nothing must be true or false, not {nothing!r:.80}")
+        raise TypeError(f'the key "nothing" must be true or false, not {nothing!r:.80}')
     if not (expect or never or nothing):
-        raise ValueError("a test needs expect, never or nothing: name what must be found, or must not")
+        raise ValueError('a test needs "expect", "never" or "nothing": name what must be found, or must not')
     if expect and nothing:
-        raise ValueError("a test cannot expect entries and nothing: leave one of them out")
+        raise ValueError('a test cannot have both "expect" and "nothing": leave one of them out')
     as_of = line.get("as_of")
     return MemoryTest(
         name_of(line.get("id", line["ask"]), "id"),

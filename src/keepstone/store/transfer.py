@@ -225,8 +225,8 @@ def _check_marks(source: MovableStore, target: MovableStore, agent: str) -> None
     lacking = source.dropped_marks(agent) - target.dropped_marks(agent)
     if lacking:
         raise StoreError(
-            f"of agent {agent!r} {len(lacking):,} marks of dropped sessions did not arrive, such as that of "
-            f"{min(lacking)[0]!r:.80}: try again"
+            f"{len(lacking):,} marks of dropped sessions of agent {agent!r} did not arrive, such as the mark "
+            f"of session {min(lacking)[0]!r:.80}: try again"
         )
 
 

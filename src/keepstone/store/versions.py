@@ -27,7 +27,7 @@ def versions_of(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A line of an entry, and the entry after it."""
+    """A line of an entry, and the entry's state after that line."""
 
     line: Line
     said: Record

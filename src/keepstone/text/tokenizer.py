@@ -244,7 +244,8 @@ def stemmed(text: str, language: str = ENGLISH) -> str:
         ('Die Strasse', 'die haus')
     """
     if language == ENGLISH:
-        # SQLite's tokenizer stems English, and ASCII has nothing else.
+        # SQLite's tokenizer stems English words itself, and ASCII text has no letters that it does not
+        # handle.
         if text.isascii():
             return text
         pattern = _BY_SCRIPT

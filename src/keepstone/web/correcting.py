@@ -146,7 +146,10 @@ class Correcting:
         return before, [newer_id for newer_id in newer if self._live(session, newer_id) is None]
 
     def _check_unmerged(self, entry_id: str) -> None:
-        """Refuse a merged entry: the others would stay superseded, without an entry that replaces them."""
+        """Refuse to reinstate an entry that was merged with others.
+
+        These would stay superseded, without the entry that replaces them.
+        """
         for suggestion in self._place.agent.suggestions("accepted"):
             if suggestion.do == "merge" and entry_id in suggestion.entries:
                 raise ValueError(

@@ -125,7 +125,8 @@ def mount(
         app,
         title="keepstone",
         favicon=MARK,
-        # ``keys.js`` chooses light or dark, and sets it in Quasar; until then None follows the system.
+        # ``keys.js`` chooses light or dark and sets it in Quasar. Until then the page follows the system,
+        # which is what None means here.
         dark=None,
         language="en-US",
         tailwind=False,

@@ -96,7 +96,10 @@ class ExactScan:
     def _most(
         self, rows: NDArray[np.intp], scores: NDArray[np.float32], limit: int, margin: float
     ) -> list[int]:
-        """Return the vectors of the rows that may be among the best; if there are many, only the best."""
+        """Return the numbers of the vectors in the rows that may be among the ``limit`` best.
+
+        If there are too many of these, only those with the highest scores are returned.
+        """
         import numpy as np
 
         chosen, most = best(scores, limit, margin), max(_FEWEST, _TIMES * limit)

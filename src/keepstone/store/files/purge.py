@@ -417,7 +417,10 @@ def _all_or_pending(
 
 
 def _tell(folder: Folder, journal_lines: list[Record], lines: Iterable[Record]) -> None:
-    """Write an erasure's lines to the journal; on failure the list holds the lines that may be in it."""
+    """Write an erasure's lines to the journal.
+
+    On failure ``journal_lines`` holds the lines that the journal may already contain.
+    """
     journal_lines.extend(purge_digests.dated(lines))
     try:
         purge_digests.record(folder, journal_lines)

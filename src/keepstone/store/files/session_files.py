@@ -240,8 +240,9 @@ class SessionFiles:
     def spelled(self, session: str) -> str | None:
         """Return the first file name of a session that is now in the folder.
 
-        Returns None for an id of plain characters only: a name that encodes these is rare, and searching the
-        folder for each new session takes time in proportion to all sessions.
+        For an id of plain characters only, returns None without a search: file names that encode plain
+        characters are rare, and searching the folder for each new session would take time in proportion to
+        all sessions.
         """
         if len(session) > _LONGEST_NAME or self.canonical(session) == session + self.layout.extension:
             return None

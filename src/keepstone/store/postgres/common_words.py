@@ -87,9 +87,9 @@ class Chosen(NamedTuple):
     any: list[int]
     """Words whose holders are all scored."""
     every: list[int]
-    """Words that are scored in at most ``MOST`` entries that hold all of them."""
+    """Common words; of the entries that hold all of these words, at most ``MOST`` are scored."""
     few: list[int]
-    """A word that is scored in at most ``MOST`` entries, if too few hold a word of ``any``."""
+    """A common word; if too few entries hold a word of ``any``, at most ``MOST`` that hold it are scored."""
 
 
 def choose(tokens: Sequence[int], common: Common) -> Chosen:

@@ -62,7 +62,7 @@ AGAIN = (pg.SerializationFailure, pg.DeadlockDetected)
 """Errors after which the database has rolled back a transaction, which may be retried."""
 
 PLANNED_ONCE = ", set_config('plan_cache_mode', 'force_generic_plan', true)"
-"""A setting for prepared statements that take less time than planning them for each set of values."""
+"""A setting for prepared statements that take less time to execute than to plan for each set of values."""
 
 
 class VanishedError(Exception):

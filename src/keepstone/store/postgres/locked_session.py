@@ -191,9 +191,10 @@ def is_committed(
 ) -> bool:
     """Return whether a transaction was committed although its connection was cut, as its events show.
 
-    Waits until the server has ended the transaction, whether or not that created the session. A group that is
-    still writing entries of other sessions is not waited for; it finds the id taken later. A transaction that
-    writes no events can be repeated: it counts, compacts or keeps vectors.
+    Waits until the server has ended the transaction, whether or not that created the session. This does not
+    wait for a group of adds whose transaction is still busy with other sessions; if the caller repeats its
+    add, that transaction later finds the id taken. A transaction that writes no events can be repeated: it
+    counts, compacts or keeps vectors.
     """
     # Insert and lock the session's row: both statements wait until the cut transaction has ended, even if
     # that one creates the row. The rollback removes an inserted row.

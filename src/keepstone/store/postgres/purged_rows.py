@@ -30,7 +30,7 @@ _ADD = (
 def purged(connections: Connections, agent: str) -> PurgedIds:
     """Return the records of an agent's purges."""
     rows = connections.read(agent, "SELECT digest, vanished, life FROM purged WHERE agent = %s", (agent,))
-    # Earlier versions had a row without a digest.
+    # Earlier versions of keepstone wrote a row with an empty digest, which says that purges are recorded.
     own, whole = (
         {key: life for key, gone, life in rows if key and gone is is_vanished}
         for is_vanished in (False, True)

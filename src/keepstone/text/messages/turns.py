@@ -145,7 +145,7 @@ def _split(role: Role, parts: Iterable[Part], source: int) -> Iterator[Turn]:
 
 def _turns(role: Role, said: list[Part], results: list[Part], source: int) -> Iterator[Turn]:
     if said:
-        # A tool's turn holds only results; other parts of its message are the user's.
+        # A tool's turn holds only results; the other parts of a tool's message become a turn of the user.
         yield Turn("user" if role == "tool" else role, tuple(said), source)
     if results:
         yield Turn("tool", tuple(results), source)

@@ -47,7 +47,9 @@ _STREAMED = "answer"
 _PACE = 0.1
 """Minimum seconds between updates of a streamed answer."""
 _ANSWERING = ThreadPoolExecutor(64, "keepstone-answer")
-"""Threads that wait for models, apart from those that pages share, as an answer takes many seconds."""
+"""Threads that wait for models. They are separate from the threads that pages share, as an answer takes many
+seconds.
+"""
 
 
 class Chat:

@@ -90,7 +90,7 @@ class InboxPage:
         with attempt():
             site = self.place.site
             # ``items`` is a lazy generator, so the limit also bounds the time. The list is built in the
-            # thread.
+            # thread that ``aside`` uses, not in the event loop.
             self.items = await aside(lambda: [*islice(items(site.home, self.place.agent), _MOST)])
         self.is_looking = False
         await self.live.refresh()
