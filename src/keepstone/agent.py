@@ -1106,7 +1106,7 @@ class Agent(BoundToProcess):
 
     @traced("recall", {"keepstone.hits": len})
     def _told(self, query: str, limit: int, trusted: Trusted, reaches: Sequence[Reach]) -> list[Hit]:
-        """Return a context's hits for a question; less trusted hits do not count toward the limit."""
+        """Return a context's hits for a question; hits below the wanted trust come last, beyond the limit."""
         vectors = None if self._shared.meaning.is_unwanted else self.vectors()
         # The condition checks validity together with trust: if the newer of two facts is filtered out, the
         # older one is valid.

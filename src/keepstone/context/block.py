@@ -45,7 +45,7 @@ class Part:
     text: str
     entries: tuple[Entry, ...] = ()
     tokens: int = 0
-    """The tokens of the text."""
+    """The number of tokens in the text."""
     items: tuple[Item, ...] = ()
     """The items of the text, in order."""
 

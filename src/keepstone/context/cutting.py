@@ -15,7 +15,7 @@ MARK = f" {CUT}"
 LEAST = 40
 """Minimum tokens of a cut text."""
 _WIDEST = 64
-"""Maximum characters per token: texts too long to fit even so are not counted."""
+"""Assumed maximum characters per token. Texts that would not fit even at this rate are not counted."""
 _USUAL = 8
 """Characters per token that bound the search for a cut."""
 _WORTH = 0.4

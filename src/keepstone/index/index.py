@@ -42,7 +42,8 @@ MOST_UNDER_LOCK = 2.0
 """Maximum seconds that an index follows a locked log; other writers give up after 5 seconds."""
 
 _PAUSE, _LONGEST_LOAD, _MOMENT = 0.5, 60.0, 0.05
-"""Seconds: without a write until a load counts as over; maximum length of a load; between two checks."""
+"""In seconds: the pause without writes after which a burst of writes counts as over, the maximum length of a
+burst, and the wait between two checks."""
 
 
 def bound_of(log: Log) -> float:
@@ -261,7 +262,8 @@ class Index:
     def compacted(self, session: str) -> int:
         """Return the length of a session's log after its last compaction, 0 if it is unknown.
 
-        A negative number is the negated length at which the log had nothing to fold away.
+        If the number is negative, its absolute value is the length that the log had when there was nothing to
+        fold away.
         """
         with self._database as database:
             known = session_table.known_of(database, session)
@@ -284,7 +286,7 @@ class Index:
                 session_table.save_known(database, session, replace(known, compacted=size))
 
     def drop(self, session: str, log: Log | None) -> None:
-        """Remove a session from the index, unless its log exists; ``log`` is None if it cannot have one."""
+        """Remove a session from the index unless its log exists; None for a session that can have no log."""
         while not self._dropped(session, log):
             self.give_way()
 
@@ -293,8 +295,8 @@ class Index:
             if session_table.known_of(database, session) is None:
                 return True
             with database.writing():
-                # Checked within the transaction: the log may have been created since, and then its rows must
-                # stay.
+                # Check within the transaction: the log may have been created since the first check, and
+                # then its rows must stay.
                 return (log is not None and log.stat() is not None) or reading.drop(database, session)
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
@@ -386,7 +388,10 @@ class Index:
             return selecting.count(database, scope)
 
     def bounded(self, scope: Scope) -> list[Row]:
-        """Return the rows of a scope without ``where`` whose entries have keys that limit their validity."""
+        """Return the rows in scope whose entries have keys that limit their validity.
+
+        The scope must have no ``where``.
+        """
         with self._database as database:
             return selecting.bounded(database, scope)
 

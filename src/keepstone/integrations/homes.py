@@ -110,9 +110,9 @@ def revise(
 ) -> list[Entry]:
     """Write the lines that a function makes from a session's live entries: all of them, or none.
 
-    Reading, the function and writing are one step, which no other writer interrupts. The function must not
-    use the home. It returns valid log lines with ``id`` and ``ts``; ``ids`` are the ids that it looks up. A
-    missing session is created, but only if all ``lines`` can be stored. Without ``create``, nothing is done
+    Reading, the function's call and writing are one step, which no other writer interrupts. The function must
+    not use the home. It returns valid log lines with ``id`` and ``ts``; ``ids`` are the ids that it looks up.
+    A missing session is created, but only if all ``lines`` can be stored. Without ``create``, nothing is done
     for a missing session.
     """
     shared = session._shared  # noqa: SLF001

@@ -96,7 +96,7 @@ def _hashed(name: Name) -> Name:
 
 
 def answers_of(home: Home) -> Claims:
-    """Return the record of requests with keys: in this process's memory, or in the home's database."""
+    """Return the record of requests with idempotency keys: in memory, or in the home's database."""
     from keepstone.home import store_of
 
     store = store_of(home)

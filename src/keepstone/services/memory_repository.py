@@ -138,7 +138,7 @@ class MemoryRepository:
         # pass.
         while True:
             similar = self._vectors.similar(vector, scope, count, hnsw_from=self._hnsw_from)
-            # If the index was repaired in between, the search may return entries of other sessions.
+            # If the index is repaired during the search, the result may hold entries of other sessions.
             in_session = ((entry, score) for entry, score in similar if entry.session == session.id)
             found = [
                 (entry, score)

@@ -1,7 +1,7 @@
 """Citations of a project's files: links with a digest of the cited text, compared with the files.
 
-Citations are compared when an entry is shown, and only inside the project. The text alone decides, never a
-timestamp (docs/decisions/0031-trust-is-computed-from-origins.md).
+Citations are compared when an entry is shown, and only inside the project. Only the text decides whether a
+citation is out of date, never a timestamp (docs/decisions/0031-trust-is-computed-from-origins.md).
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ class EntryStore(Protocol):
         Raises:
             SessionNotFoundError: There is no such session.
             EntryNotFoundError: ``until`` is not an entry of the session.
-            ValueError: The new session exists.
+            ValueError: A session with the new id already exists.
         """
 
     def rename(self, agent: str, session: str, new: str) -> None:
@@ -249,7 +249,7 @@ class EntryStore(Protocol):
 
         Raises:
             SessionNotFoundError: There is no such session.
-            ValueError: The new session exists.
+            ValueError: A session with the new id already exists.
         """
 
     def lines(self, agent: str, session: str) -> Iterator[Record]:

@@ -50,7 +50,7 @@ class Ahead:
     keys: Sequence[int] = ()
     """Keys of further entries for the same lookups."""
     reach: int = 0
-    """Maximum distance of neighbours; 0 loads the entries found themselves."""
+    """Maximum distance of the neighbours to look up; with 0, the records of the found entries are loaded."""
 
 
 class Matches(list[Candidate]):

@@ -150,7 +150,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
             row = (number, begun.generation + 1, begun.upto, checksum)
             database.execute("INSERT OR REPLACE INTO generation VALUES(?, ?, ?, ?)", row)
             # Vectors removed before the build began are not in the new file. Vectors removed later may be in
-            # it, and stay listed.
+            # the file, and stay listed in ``gone``.
             database.execute("DELETE FROM gone WHERE space=? AND number<=?", (number, begun.gone))
             database.execute("DELETE FROM graph WHERE space=?", (number,))
     with database:

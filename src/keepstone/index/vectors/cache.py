@@ -30,7 +30,8 @@ ALL = 0
 """Used in place of a session's number to mean all sessions."""
 
 NEWER = 8192
-"""Maximum number of vectors newer than their generation; a tenth of the generation if that is more."""
+"""Number of vectors added or removed since the last generation above which a new one is built; a tenth of the
+generation's rows if that is more."""
 
 _FEW = 1_000
 """Highest vector number up to which the sample is taken again after each change that affects it."""

@@ -64,7 +64,8 @@ def scores(
 ) -> NDArray[np.float64]:
     """Return the scores of all rows by row number; an upper bound for a row whose length is 0.
 
-    ``room`` is an array to reuse for them: a large new one costs more than all additions.
+    ``room`` is an array to reuse for the scores: allocating a large new one takes longer than adding up the
+    scores.
     """
     import numpy as np
 

@@ -109,7 +109,10 @@ def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | 
 
 
 def changed_since(log: Log, found: Found) -> set[str] | None:
-    """Return the ids in lines added since the lookup; None if there are too many bytes to read here."""
+    """Return the ids in lines added since the lookup.
+
+    Returns None if the log is missing, was replaced or truncated, or has too many new bytes.
+    """
     with log.reading() as fd:
         stat = log.stat()
         if fd is None or stat is None or stat.inode != found.inode:
