@@ -776,7 +776,8 @@ class Agent(BoundToProcess):
 
         Raises:
             EntryNotFoundError: There is no such suggestion.
-            SuggestionOutdatedError: Its entries have changed in between; nothing was written.
+            SuggestionOutdatedError: The suggestion's entries have changed since it was made; nothing was
+                written.
             ValueError: The suggestion was already decided, or this agent writes on behalf of a model, a tool
                 or an import.
         """
@@ -805,7 +806,8 @@ class Agent(BoundToProcess):
 
         Raises:
             EntryNotFoundError: There is no such suggestion.
-            SuggestionOutdatedError: Its entries have changed in between; nothing was written.
+            SuggestionOutdatedError: The suggestion's entries have changed since it was accepted; nothing was
+                written.
             ValueError: The suggestion was neither accepted nor rejected, or as for ``accept``.
         """
         self._check_decides()

@@ -20,7 +20,7 @@ from keepstone.notes.prompt import Source, fitting, in_fence
 OWN = ("Project", "User")
 """The kinds of keepstone's own notes files; other agents' files come after them."""
 _WIDEST = 64
-"""Maximum characters per token: files too long to fit even so are not counted."""
+"""Assumed maximum characters per token. Files that would not fit even at this rate are not counted."""
 
 
 @dataclass(slots=True)

@@ -50,7 +50,7 @@ INDEX = ".index"
 TEMPORARY = ".tmp"
 """The suffix of a log's temporary file, after the log's whole name."""
 PREPARED = ".next" + TEMPORARY
-"""The suffix of a log's new version that is written while others still write to the old one."""
+"""The suffix of a log's new version that is written while others still write to the old version."""
 LOCK = ".lock"
 """The extension of a log's lock file, in place of the log's extension."""
 RESERVED = ".keepstone."

@@ -349,7 +349,7 @@ class Index:
             return entries.links(database, session, rel)
 
     def summaries(self, sessions: Sequence[str] | None) -> list[tuple[str, str | None, int, int | None]]:
-        """Return name, title, number of entries and time of the newest entry of some sessions, or of all."""
+        """Return each session's name, title, number of entries and newest entry's time; None: all."""
         with self._database as database:
             return session_table.summaries(database, sessions)
 
@@ -423,7 +423,7 @@ class Index:
     def holding(
         self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]
     ) -> dict[str, list[int]]:
-        """Return the rows in scope that hold each word; if more than ``most`` do, only those in ``among``.
+        """Return the rows in scope that hold each word; if more than ``most`` do, only rows in ``among``.
 
         Rows that wait to be flushed are not found; ``ranked`` flushes them.
         """
@@ -515,7 +515,7 @@ class Index:
     def pending_count(self, space: str, scope: Scope) -> int:
         """Return how many rows in scope have text and no vector of a space."""
         with self._database as database:
-            # The connection is part of the stamp, as the counters of a new one start over after ``discard``.
+            # The connection is part of the stamp, as a new connection's counters start over.
             stamp = database.connection, database.stamp()
             if self._complete.get(space) == stamp:
                 return 0
@@ -581,8 +581,8 @@ class Index:
     def erase_journal(self, timeout: float) -> bool:
         """Empty SQLite's journal and zero the gaps in its pages; False if another process prevents it."""
         until = time.monotonic() + timeout
-        # The gaps can only be zeroed while the journal is empty. If another connection writes in between,
-        # both steps are repeated.
+        # The gaps can only be zeroed while the journal is empty. If another connection writes between
+        # the two steps, both are repeated.
         while self.checkpoint(max(until - time.monotonic(), 0)):
             with self._database as database:
                 if gaps.zero_gaps(database):

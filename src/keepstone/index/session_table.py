@@ -179,7 +179,7 @@ def set_title(database: Database, sid: int, title: str | None) -> None:
 def summaries(
     database: Database, sessions: Sequence[str] | None
 ) -> list[tuple[str, str | None, int, int | None]]:
-    """Return name, title, number of entries and time of the newest entry of sessions, or of all (None)."""
+    """Return each session's name, title, number of entries and newest entry's time; None: all."""
     # SQLite answers both subqueries from the indexes that begin with ``sid``, without reading rows.
     sql = (
         "SELECT s.name, s.title, (SELECT count(*) FROM entry e WHERE e.sid=s.sid), "

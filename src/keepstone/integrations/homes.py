@@ -65,7 +65,7 @@ def opened_home(home: Target) -> Home:
 def _kept(name: str, opened: Home) -> Home:
     """Return the home that is kept under a name; if there is none, keep and return the given home."""
     with _guard:
-        # Two threads may have opened the home; the first one is kept, and the other one is closed below.
+        # Two threads may have opened the home; the first home is kept, and the other is closed below.
         home = _homes.setdefault(name, opened)
         _homes.move_to_end(name)
         if len(_homes) > _KEPT_HOMES:

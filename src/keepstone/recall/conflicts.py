@@ -33,7 +33,7 @@ CANDIDATES = 24
 _MOST = 64 * CANDIDATES
 """Number of candidates up to which a search that finds too few valid entries is widened."""
 _TERMS = 6
-"""Maximum number of words in such a search: the longest words, which are usually rare."""
+"""Maximum number of words in a search for conflicts: the longest words, which are usually rare."""
 _LONGEST = 2000
 """Number of characters of a text that are compared; longer texts are not single sentences."""
 _SENTENCE = 60

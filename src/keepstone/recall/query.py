@@ -85,7 +85,7 @@ def _is_long_run(word: str) -> bool:
 
 
 def speaker_of(text: str) -> str | None:
-    """Return the name that a text begins with, as in ``"Ann: Good morning"``; None without one.
+    """Return the name that a text begins with, as in ``"Ann: Good morning"``; None if there is no name.
 
     A word with a small first letter is a role or a key of the payload, not a name.
 

@@ -194,7 +194,7 @@ class Project:
             raise NotTextError(f"{path} is not UTF-8 text: cite a text file") from None
 
     def _identity(self) -> str:
-        """Return a digest of the repository's remote, so that clones agree, or of the path without one."""
+        """Return a digest of the repository's remote, so that clones agree; without a remote, of the path."""
         config, text = self.root / ".git" / "config", ""
         if config.is_file():
             with config.open("rb") as file:

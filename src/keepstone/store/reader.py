@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The next lookups for the entries found, which a remote store does in the same round trip."""
+    """The next lookups for the found entries, which a remote store does in the same round trip."""
 
     keys: Sequence[int] = ()
     """Keys of further entries for the same lookups."""

@@ -124,7 +124,7 @@ def _begun(database: Database, space: int) -> _Begun:
 
 
 def build(database: Database, folder: Folder, number: int, space: Space) -> bool:
-    """Make and publish a new generation of a space; False if a purge came in between.
+    """Make and publish a new generation of a space; False if a purge ran during the build.
 
     The index is locked only briefly, so that adding goes on.
     """

@@ -1,7 +1,8 @@
 """Per-process cache of one space's vectors, kept up to date with SQLite.
 
 Invariant (docs/decisions/0008-exact-first-vectors.md): SQLite is the source of truth. The cache reflects one
-state of the index, its ``stamp``; ``follow`` updates it, and reads only rows added or removed in between.
+state of the index, its ``stamp``; ``follow`` updates the cache, and reads only the rows added or
+removed after that state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Versions of agents' files and of lines of grants and tests, as devices exchange them.
+"""Versions of agents' files, grant lines and test lines, as devices exchange them.
 
 A home that syncs keeps one version of each file and line below ``.keepstone/sync``, under a digest.
 

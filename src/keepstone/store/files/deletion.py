@@ -27,7 +27,7 @@ _FEW = 500
 _SHORT = 1 << 18
 """Maximum bytes that others may write after the lookup; if they write more, the lookup is repeated."""
 _TRIES = 4
-"""Maximum number of lookups without the lock, while others write more than that."""
+"""Maximum number of lookups without the lock, repeated while others write more than ``_SHORT`` bytes."""
 
 Done = tuple[list[str], Stat | None]
 """The ids of the deleted entries, and the log's state after the deletion; None if nothing was deleted."""

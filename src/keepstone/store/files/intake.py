@@ -124,7 +124,7 @@ def follow_folder(logs: AgentLogs) -> None:
     # If an error interrupts the indexing, the next call reads the whole folder.
     logs.followed = None
     if changed is None or not take_in(logs, changed):
-        # Watch the folder before reading it, so that no change in between is missed.
+        # Watch the folder before reading it, so that no change during the reading is missed.
         logs.session_files.watch(is_read=True)
         take_in_all(logs)
     logs.followed = index.epoch

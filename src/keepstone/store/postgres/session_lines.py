@@ -56,7 +56,7 @@ def write(locked: LockedSession, written: Sequence[Written]) -> dict[str, Folded
     for at, line in enumerate(written):
         _plan(locked, planned, locked.next_seq + at, line)
     size = sum(len(line.raw) for line in written)
-    # The first line of a session may be the first one of its agent.
+    # The first line of a session may be the first line of its agent.
     if locked.next_seq == 1:
         locked.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (locked.agent,))
     insert_lines(locked, planned.lines)

@@ -24,7 +24,7 @@ _SATURATION, _BY_LENGTH = 1.2, 0.75
 _LEAST = 1e-6
 """The weight of a word that at least half of all entries hold."""
 _FEW = 1_000
-"""Number of an agent's entries below which common words are searched too."""
+"""Number of an agent's entries below which common words are searched, too."""
 _LARGE = 20_000
 """Size of an agent, in entries, from which the store caches how many entries hold a word."""
 _RARE = 5
