@@ -112,7 +112,7 @@ class Agent(BoundToProcess):
         """Use ``Home.agent`` instead."""
         self.slug = slug
         self.seen_by = seen_by
-        """The slug of the agent that accesses this one through its grants; None for unrestricted access."""
+        """The slug of the agent to which this agent's grants give access; None for unrestricted access."""
         self._shared = shared
         self._store = shared.store
         self._suggestions = Suggestions(shared.store, slug)

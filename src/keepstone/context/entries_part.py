@@ -48,7 +48,7 @@ class Section:
 
     kind: str
     first: int = 1
-    """The number of its first line."""
+    """The number of the part's first line."""
     lines: list[PlacedEntry] = field(default_factory=list)
 
     @property

@@ -29,7 +29,7 @@ class Shelf:
 
     source: Source
     room: int
-    """Tokens for its passages in the prefix, and again for the query."""
+    """Maximum tokens of the file's passages in the prefix, and again in the part for the query."""
     stable: list[tuple[Passage, str]] = field(default_factory=list)
     is_whole: bool = False
 

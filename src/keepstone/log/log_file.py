@@ -347,7 +347,7 @@ class Extent:
     offset: int
     """The number of bytes read."""
     crc: int
-    """The checksum of the last ``tail`` of them."""
+    """The checksum of the last ``tail`` bytes before ``offset``."""
     tail: int = CHECKED
 
     @classmethod

@@ -192,7 +192,7 @@ class _Old:
 
     raw: bytes
     repeats: bool
-    """Whether it is a folded line, which only repeats the result of archived lines."""
+    """Whether the line is a folded line, which only repeats the result of archived lines."""
 
 
 class _Plan:

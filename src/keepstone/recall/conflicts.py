@@ -246,14 +246,14 @@ class _Sentence:
     """The features of a text that are compared."""
 
     words: tuple[str, ...]
-    """The stems of its content words in order; a number, date or identifier is ``#``."""
+    """The stems of the text's content words, in order; a number, date or identifier is ``#``."""
     values: tuple[str, ...]
-    """Its numbers and dates in order."""
+    """The text's numbers and dates, in order."""
     names: tuple[str, ...]
     """Numbers and identifiers that name a thing ("worker 7"): texts on different things never conflict."""
     is_negated: bool
     length: int
-    """Number of its words other than numbers and dates, including stop words."""
+    """Number of the text's words other than numbers and dates, including stop words."""
 
 
 def compared_texts(new: str, old: str) -> Kind | None:

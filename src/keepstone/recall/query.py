@@ -235,7 +235,7 @@ _ELSEWHERE = {
 """Months in French, Spanish, Italian, Portuguese, Dutch, Swedish and Russian."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _GERMAN = {"mär": "mar", "mai": "may", "okt": "oct", "dez": "dec"}
-"""Prefixes of German months that differ from the English ones."""
+"""Prefixes of German months that differ from the English prefixes."""
 # Months may be in lower case, except "may". They need a day, a year or a preposition next to them, which
 # verbs such as "march" rarely have.
 _MONTH = (

@@ -106,7 +106,7 @@ class _Model:
     unseen: float = 0.0
     """Weight of the part of the question's information in words that no entry holds."""
     length: float = 0.0
-    """Weight of the logarithm of the entry's length: a long one holds more of any question's words."""
+    """Weight of the logarithm of the entry's length: a long entry holds more of any question's words."""
     cosine: float = 0.0
     """Weight of the cosine's place, see ``Cosines.place``."""
 

@@ -22,7 +22,7 @@ TYPE = "memory"
 """The type of the entries that hold memories."""
 
 Target = str | os.PathLike[str] | Home | None
-"""A home: what ``keepstone.open`` takes, or an open one."""
+"""A home: what ``keepstone.open`` takes, or an open home."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ class _Begun:
     purges: int
     """The number of purges so far."""
     generation: int
-    """The number of the generation that the new one will replace, 0 if there is none."""
+    """The number of the generation that the new generation will replace, 0 if there is none."""
     upto: int
     """The highest number of a vector."""
     gone: int

@@ -56,17 +56,17 @@ class VectorCache:
         self.scan: ExactScan | None = None
         self.buffer = VectorBuffer(number, space.dim, 0)
         self.is_due = False
-        """Whether a new generation is due: too many vectors were added or removed. New ones stay unread."""
+        """Whether a new generation is due: too many vectors were added or removed. New vectors wait."""
         self._graphs: dict[int, _Published] = {}
         self._loaded: dict[int, tuple[_Published, Graph | None]] = {}
         self.connection: apsw.Connection = database.connection
         self.stamp: object = None
-        """The state of the index that the cache reflects, see ``Database.stamp``; None: read it all."""
+        """The state of the index that the cache reflects, see ``Database.stamp``; None if unknown."""
         self._distrusted = False
         self._published: tuple[int, ...] | None = None
         self._gone = 0
         self.sample: Matrix | None = None
-        """A sample of the vectors; None if a new one has to be taken, see ``_read``."""
+        """A sample of the vectors; None if a new sample has to be taken, see ``_read``."""
         self._highest = self._sampled = self._sample_size = 0
         self._sample_vids: NDArray[np.int64]
         self.sids: dict[str, int] = {}

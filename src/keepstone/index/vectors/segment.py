@@ -51,7 +51,7 @@ class Header:
     """The identity and size of a generation."""
 
     identity: str
-    """The identity of the SQLite file that it was made from."""
+    """The identity of the SQLite file from which the generation was made."""
     space: int
     """The number of the space in that SQLite file."""
     dim: int

@@ -43,7 +43,7 @@ class Posting:
     """The entries that hold one word."""
 
     eids: NDArray[np.int64]
-    """Their rows, ascending."""
+    """The row numbers of the entries, ascending."""
     times: NDArray[np.int32]
     """How often each entry holds the word."""
 
