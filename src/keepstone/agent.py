@@ -112,7 +112,7 @@ class Agent(BoundToProcess):
         """Use ``Home.agent`` instead."""
         self.slug = slug
         self.seen_by = seen_by
-        """The slug of the agent that accesses this one through its grants; None for unrestricted access."""
+        """The slug of the agent to which this agent's grants give access; None for unrestricted access."""
         self._shared = shared
         self._store = shared.store
         self._suggestions = Suggestions(shared.store, slug)
@@ -776,7 +776,8 @@ class Agent(BoundToProcess):
 
         Raises:
             EntryNotFoundError: There is no such suggestion.
-            SuggestionOutdatedError: Its entries have changed in between; nothing was written.
+            SuggestionOutdatedError: The suggestion's entries have changed since it was made; nothing was
+                written.
             ValueError: The suggestion was already decided, or this agent writes on behalf of a model, a tool
                 or an import.
         """
@@ -807,7 +808,8 @@ class Agent(BoundToProcess):
 
         Raises:
             EntryNotFoundError: There is no such suggestion.
-            SuggestionOutdatedError: Its entries have changed in between; nothing was written.
+            SuggestionOutdatedError: The suggestion's entries have changed since it was accepted; nothing was
+                written.
             ValueError: The suggestion was neither accepted nor rejected, or as for ``accept``.
         """
         self._check_decides()
@@ -1108,7 +1110,7 @@ class Agent(BoundToProcess):
 
     @traced("recall", {"keepstone.hits": len})
     def _told(self, query: str, limit: int, trusted: Trusted, reaches: Sequence[Reach]) -> list[Hit]:
-        """Return a context's hits for a question; less trusted hits do not count toward the limit."""
+        """Return a context's hits for a question; hits below the wanted trust come last, beyond the limit."""
         vectors = None if self._shared.meaning.is_unwanted else self.vectors()
         # The condition checks validity together with trust: if the newer of two facts is filtered out, the
         # older one is valid.

@@ -363,10 +363,10 @@ class Session(BoundToProcess):
         return self._shared.conflicts.attach([changed])[0]
 
     def replace(self, id: str, item: Mapping[str, Any] | str) -> Entry:  # noqa: A002
-        """Replace the type, text and payload of an entry. Reserved keys that are not given stay.
+        """Replace the type, text and payload of an entry.
 
         The item is a mapping with the keys of a log line, or the new text. Without ``type``, the entry keeps
-        its type.
+        its type. Reserved keys that the item lacks keep their values.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.

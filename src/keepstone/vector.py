@@ -53,7 +53,7 @@ class Space:
     """The vector space of one embedder. Vectors of different spaces are never compared."""
 
     id: str
-    """The embedder's id, or ``given:384`` for vectors that callers gave without one."""
+    """The embedder's id, or ``given:384`` for vectors that callers gave without an embedder."""
     dim: int
     probe: str = field(default="", compare=False, repr=False)
     """The embedder's result for a fixed text, see ``embed.probe``; empty if it was not computed."""
@@ -76,7 +76,7 @@ SAMPLE = 256
 Quartiles of 64 vectors depend too much on the sample: one sample in five made unrelated entries relevant.
 """
 _FEWEST = 8
-"""Minimum number of vectors for such a sample."""
+"""Minimum number of cosines from which quartiles are computed."""
 
 
 def drawn(entry_id: str) -> str:

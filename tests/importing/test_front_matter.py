@@ -68,8 +68,8 @@ def test_apostrophes_do_not_join_the_items_of_a_list() -> None:
 
 REFUSED = {
     "a tag": ("a: !!python/object/apply:os.system [ls]", "tag .*os.system"),
-    "an alias to itself": ("a: &a [*a]", "stands for nothing complete"),
-    "an unknown alias": ("a: *a", "stands for nothing complete"),
+    "an alias to itself": ("a: &a [*a]", "is missing or incomplete"),
+    "an unknown alias": ("a: *a", "is missing or incomplete"),
     "a mapping as a key": ("{a: 1}: b", "as a key"),
     "depth": ("a: " + "[" * 100_000, "deeper than 50"),
     "length": ("a: " + "x" * (1 << 20), "more than 1,048,576 characters"),

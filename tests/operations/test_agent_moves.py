@@ -39,9 +39,9 @@ def test_an_entry_is_not_moved_over_another_one(home: keepstone.Home) -> None:
 def test_nothing_is_moved_to_the_same_agent(home: keepstone.Home) -> None:
     one = home.agent("one")
     entry = one.session("s").add("fact", "here")
-    with pytest.raises(ValueError, match="choose another agent"):
+    with pytest.raises(ValueError, match="choose another target"):
         move_entry(entry, one, one)
-    with pytest.raises(ValueError, match="choose another agent"):
+    with pytest.raises(ValueError, match="choose another target"):
         move_session(one.session("s"), one, one)
 
 

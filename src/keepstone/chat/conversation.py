@@ -163,7 +163,7 @@ class Conversation:
             most *= 4
 
     def preview(self, question: str | None = None, sent: Iterable[Entry] = ()) -> Prompt:
-        """Return the system prompt for a question, or without one.
+        """Return the system prompt, for a question if one is given.
 
         Turns in ``sent`` are left out, as the request contains them as messages.
         """

@@ -66,7 +66,7 @@ class Request:
     tools: MemoryTools
     """The tools for memory."""
     question: str
-    """The user's last message alone; in ``messages`` it is joined with earlier ones without an answer."""
+    """The user's last message alone; ``messages`` joins it with earlier unanswered messages."""
 
 
 class Transient(str):

@@ -1,4 +1,4 @@
-"""The tools of a chat: those of the agent's memory, and notes that the person confirms."""
+"""The tools of a chat: the agent's memory tools, and notes that the person confirms."""
 
 from __future__ import annotations
 

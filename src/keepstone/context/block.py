@@ -14,7 +14,7 @@ class Item:
     source: str
     """The session and id of an entry (``"main/019b…"``), or the path of a file."""
     tokens: int
-    """Its tokens, by the context's counter."""
+    """The number of the item's tokens, by the context's counter."""
     remark: str = "whole"
     """``"whole"``, ``"shortened"``, or how much of a file is included."""
 
@@ -45,7 +45,7 @@ class Part:
     text: str
     entries: tuple[Entry, ...] = ()
     tokens: int = 0
-    """The tokens of the text."""
+    """The number of tokens in the text."""
     items: tuple[Item, ...] = ()
     """The items of the text, in order."""
 
@@ -68,7 +68,7 @@ class Context:
 
     text: str
     tokens: int
-    """The tokens of the text, by the given counter or ``estimate_tokens``."""
+    """The number of tokens in the text, by the given counter or ``estimate_tokens``."""
     parts: tuple[Part, ...]
     stable: int = 0
     """The length in characters of the prefix that is the same for every query.

@@ -15,9 +15,9 @@ MARK = f" {CUT}"
 LEAST = 40
 """Minimum tokens of a cut text."""
 _WIDEST = 64
-"""Maximum characters per token: texts too long to fit even so are not counted."""
+"""Assumed maximum characters per token. Texts that would not fit even at this rate are not counted."""
 _USUAL = 8
-"""Characters per token that bound the search for a cut."""
+"""Assumed maximum characters per token when the place of a cut is searched for."""
 _WORTH = 0.4
 """Minimum share of the fitting text that a cut at a sentence's end keeps."""
 _WORD_END = re.compile(r"(?=\s)")

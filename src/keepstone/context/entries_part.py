@@ -19,7 +19,7 @@ UNTRUSTED = "untrusted"
 TITLES = {"standing": "preferences and decisions", UNTRUSTED: "not confirmed"}
 _BY_TIME = ("standing", "newest")
 _LONGEST = 2
-"""One of several entries may use the part's room divided by this."""
+"""Divisor of the part's room: the quotient is the maximum for one of several entries."""
 _WHOLE = 120
 """Number of tokens that an entry may always use if the part has them."""
 _LONG = 4000
@@ -48,12 +48,12 @@ class Section:
 
     kind: str
     first: int = 1
-    """The number of its first line."""
+    """The number of the part's first line."""
     lines: list[PlacedEntry] = field(default_factory=list)
 
     @property
     def is_by_time(self) -> bool:
-        """Whether entries are ordered by time, with the last ones most important."""
+        """Whether entries are ordered by time, with the last entries most important."""
         return self.kind in _BY_TIME
 
     @property

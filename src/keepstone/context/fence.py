@@ -77,7 +77,8 @@ def fenced(pieces: Sequence[str], *, is_numbered: bool = False) -> str:
 def announced(fence: str) -> str:
     """Return a fence below a sentence that names its tags, unless they are ``<memory>``.
 
-    The instructions of a context name ``<memory>``. Its prefix and its rest may have different fences.
+    The instructions at the start of a context mention only ``<memory>`` tags. The prefix and the rest of a
+    context may have different fences.
     """
     tag = fence.partition("\n")[0]
     if tag in ("", "<memory>"):

@@ -20,7 +20,7 @@ from keepstone.notes.prompt import Source, fitting, in_fence
 OWN = ("Project", "User")
 """The kinds of keepstone's own notes files; other agents' files come after them."""
 _WIDEST = 64
-"""Maximum characters per token: files too long to fit even so are not counted."""
+"""Assumed maximum characters per token. Files that would not fit even at this rate are not counted."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Shelf:
 
     source: Source
     room: int
-    """Tokens for its passages in the prefix, and again for the query."""
+    """Maximum tokens of the file's passages in the prefix, and again in the part for the query."""
     stable: list[tuple[Passage, str]] = field(default_factory=list)
     is_whole: bool = False
 

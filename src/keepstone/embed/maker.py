@@ -151,7 +151,7 @@ class Maker:
             return self._embed(texts, must=must)
         except FAILURES as error:
             # The probe is embedded once for a failed batch, and again before a text counts as rejected, as
-            # the embedder may have failed in between.
+            # the embedder may have failed since the first probe.
             if not probed or len(texts) == 1:
                 self._check_usable(error)
             if len(texts) == 1:

@@ -54,7 +54,8 @@ def mean_vectors(bert: Bert, tokens: Sequence[Sequence[int]], dim: int) -> Matri
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Yield batches of texts of similar length, as indexes."""
     batch: list[int] = []
-    # All texts of a batch are padded to its longest one, and padding takes as long as tokens.
+    # All texts of a batch are padded to the longest text, and a padding token takes as long to compute as a
+    # real one.
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
         # The texts are sorted, so the next one is the longest of the batch.
         if batch and (len(batch) + 1) * lengths[place] > _AT_ONCE:

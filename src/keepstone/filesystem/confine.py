@@ -124,7 +124,7 @@ class MovedError(StoreError):
 
 
 class Folder:
-    """A folder held by a directory descriptor; names below it never leave it.
+    """A folder held by a directory descriptor; no name below it leads outside.
 
     Names are separated by ``/``. Thread-safe; close it when no thread uses it. Also a context manager,
     which closes it.

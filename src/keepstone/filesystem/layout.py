@@ -50,7 +50,7 @@ INDEX = ".index"
 TEMPORARY = ".tmp"
 """The suffix of a log's temporary file, after the log's whole name."""
 PREPARED = ".next" + TEMPORARY
-"""The suffix of a log's new version that is written while others still write to the old one."""
+"""The suffix of a log's new version that is written while others still write to the old version."""
 LOCK = ".lock"
 """The extension of a log's lock file, in place of the log's extension."""
 RESERVED = ".keepstone."
@@ -67,11 +67,11 @@ TOKENS_LOCK = ".tokens.lock"
 TOKENS_TEMPORARY = ".tokens.json.tmp"
 """The temporary file of a token change, inside the root."""
 TESTS = "tests.ndjson"
-"""The tests of memory, inside the root."""
+"""The file of the memory's tests, inside the root."""
 TESTS_LOCK = ".tests.lock"
-"""The lock file of the tests, beside them."""
+"""The lock file of the tests, inside the root."""
 TESTS_TEMPORARY = ".tests.ndjson.tmp"
-"""The temporary file of a change of the tests, beside them."""
+"""The temporary file of a change of the tests, inside the root."""
 
 DEFAULT_AGENT = "default"
 """The only agent of a layout without ``{agent}``."""
@@ -92,10 +92,10 @@ _UNREADABLE = re.compile(r"[^A-Za-z0-9._-]+")
 class Layout:
     """The folders of an agent's sessions and files under a root.
 
-    ``sessions`` and ``files`` are folder templates relative to the root, separated by ``/``; ``{agent}`` is
-    the slug, as a whole part, in both of them or in neither. Without it the layout has exactly one agent,
-    ``default``. Folders of two agents, or of sessions and files, must not overlap. ``extension`` is the
-    extension of logs.
+    ``sessions`` and ``files`` are folder templates relative to the root, separated by ``/``; ``{agent}``
+    stands for the slug and must be a whole path component, in both templates or in neither. Without it the
+    layout has exactly one agent, ``default``. Folders of two agents, or of sessions and files, must not
+    overlap. ``extension`` is the extension of logs.
 
     Raises:
         ValueError: A template or the extension is invalid.
@@ -178,7 +178,7 @@ class Layout:
         return root / INDEX
 
     def agent_folders(self, root: Path, agent: str) -> list[Path]:
-        """Return the outermost folders of one agent alone; together they hold all its data of record."""
+        """Return the outermost folders that belong to this agent only: all its data, except derived data."""
         slug = self.check_agent(agent)
         return [_below(root, head, slug) for head in self._heads()]
 
@@ -252,7 +252,8 @@ class Layout:
         """Return a deterministic session id for an identity of several parts, or of any length.
 
         The id starts with the readable characters of the parts and ends with a SHA-256 digest, so different
-        tuples have different ids. Store the parts in the log, as they cannot be recovered from the id.
+        tuples have different ids. Callers must store the parts in the log, as no part can be recovered from
+        the id.
 
         Raises:
             ValueError: There are no parts.

@@ -112,7 +112,7 @@ class Lock:
             return
         self._has_record = size > 0
         with suppress(OSError):
-            # Empty the file first: a process killed in between leaves no record instead of a wrong one.
+            # Empty the file first: if the process is killed before the next step, no wrong record is left.
             os.ftruncate(self._fd, 0)
             if size:
                 os.pwrite(self._fd, b"%0*d\n" % (_DIGITS, size), 0)

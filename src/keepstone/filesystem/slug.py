@@ -42,7 +42,7 @@ def slug(text: str) -> str:
         return text
     # Every string has a slug, even one with a lone surrogate, which a file name may contain.
     raw = text.encode("utf-8", "surrogatepass")
-    # A byte becomes one to three characters, so later bytes than these never appear in the slug.
+    # A byte becomes one to three characters, so bytes beyond the first ``_LONGEST`` never appear in the slug.
     encoded = _MARK + _ESCAPED.sub(_escape, raw[:_LONGEST]).decode()
     if len(raw) <= _LONGEST and len(encoded) <= _LONGEST:
         return encoded

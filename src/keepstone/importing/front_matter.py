@@ -138,7 +138,9 @@ class _Builder:
                 self._add(value, event.value)
             elif kind == "AliasEvent":
                 if event.anchor not in self._anchors:
-                    raise ValueError(f"the alias *{event.anchor:.80} stands for nothing complete")
+                    raise ValueError(
+                        f"the alias *{event.anchor:.80} refers to an anchor that is missing or incomplete"
+                    )
                 value, count = self._anchors[event.anchor]
                 self._counted(count)
                 self._add(value, None if isinstance(value, dict | list) else str(value))

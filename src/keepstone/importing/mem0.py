@@ -19,7 +19,7 @@ _HISTORY = "history"
 _ENTITIES = "_entities"
 _ENTITY_KEYS = frozenset({"entity_type", "linked_memory_ids"})
 _WHOSE = ("run_id", "agent_id", "user_id")
-"""Keys that name the scope of a memory; the first one present names its session."""
+"""Keys that name the scope of a memory; the first key that a memory has names the session."""
 
 
 def is_mem0(origin: Origin) -> bool:

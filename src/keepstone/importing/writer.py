@@ -265,7 +265,7 @@ class Writer:
             stored = agent.get(entry_id, session.id).line
         except EntryNotFoundError:
             return None if entry_id in gone else record
-        is_over = life_of(stored) > life_of(record)  # The id was added again since.
+        is_over = life_of(stored) > life_of(record)  # The id has since been added again.
         if is_over or self._resume or self._was_edited_here(agent, session, stored, record):
             return None
         if _says_same(stored, record) and ("embedding" not in record or "embedding" in stored):

@@ -161,7 +161,7 @@ def _stored_rows(database: Database, session: str) -> _SessionRows | None:
 
 
 def _is_of(known: LogState, fd: int) -> bool:
-    """Return whether the index was read from this file, to which lines may have been added since."""
+    """Return whether the index was read from this file, even if lines were added to the file later."""
     stat = stat_of(os.fstat(fd))
     if known.stat == stat:
         return True

@@ -37,7 +37,7 @@ class Row(NamedTuple):
     eid: int
     session: str
     record: Record
-    """The caller's own: it is parsed for each answer."""
+    """A copy for the caller: the record is parsed for each answer."""
 
     @property
     def id(self) -> str:

@@ -168,7 +168,8 @@ def is_indexed(condition: Comparison) -> bool:
     """Return whether the index can decide a condition, at least in part."""
     if condition.operator == "trust":  # Trust is computed from other entries, too.
         return False
-    # Access counts change without an update of this index. A negative condition holds for most entries.
+    # Access counts change without an update of this index. A negative condition holds for most entries, so an
+    # index would hardly narrow it.
     is_negative = condition.operator in ("ne", "not_in") or condition.value is False
     return condition.key != "access" and not (is_negative and condition.operator not in ("eq", "in"))
 

@@ -42,7 +42,8 @@ MOST_UNDER_LOCK = 2.0
 """Maximum seconds that an index follows a locked log; other writers give up after 5 seconds."""
 
 _PAUSE, _LONGEST_LOAD, _MOMENT = 0.5, 60.0, 0.05
-"""Seconds: without a write until a load counts as over; maximum length of a load; between two checks."""
+"""In seconds: the pause without writes after which a burst of writes counts as over, the maximum length of a
+burst, and the wait between two checks."""
 
 
 def bound_of(log: Log) -> float:
@@ -262,7 +263,8 @@ class Index:
     def compacted(self, session: str) -> int:
         """Return the length of a session's log after its last compaction, 0 if it is unknown.
 
-        A negative number is the negated length at which the log had nothing to fold away.
+        If the number is negative, its absolute value is the length that the log had when there was nothing to
+        fold away.
         """
         with self._database as database:
             known = session_table.known_of(database, session)
@@ -285,7 +287,7 @@ class Index:
                 session_table.save_known(database, session, replace(known, compacted=size))
 
     def drop(self, session: str, log: Log | None) -> None:
-        """Remove a session from the index, unless its log exists; ``log`` is None if it cannot have one."""
+        """Remove a session from the index unless its log exists; None for a session that can have no log."""
         while not self._dropped(session, log):
             self.give_way()
 
@@ -294,8 +296,8 @@ class Index:
             if session_table.known_of(database, session) is None:
                 return True
             with database.writing():
-                # Checked within the transaction: the log may have been created since, and then its rows must
-                # stay.
+                # Check within the transaction: the log may have been created since the first check, and
+                # then its rows must stay.
                 return (log is not None and log.stat() is not None) or reading.drop(database, session)
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
@@ -348,7 +350,7 @@ class Index:
             return entries.links(database, session, rel)
 
     def summaries(self, sessions: Sequence[str] | None) -> list[tuple[str, str | None, int, int | None]]:
-        """Return name, title, number of entries and time of the newest entry of some sessions, or of all."""
+        """Return each session's name, title, number of entries and newest entry's time; None: all."""
         with self._database as database:
             return session_table.summaries(database, sessions)
 
@@ -387,7 +389,10 @@ class Index:
             return selecting.count(database, scope)
 
     def bounded(self, scope: Scope) -> list[Row]:
-        """Return the rows of a scope without ``where`` whose entries have keys that limit their validity."""
+        """Return the rows in scope whose entries have keys that limit their validity.
+
+        The scope must have no ``where``.
+        """
         with self._database as database:
             return selecting.bounded(database, scope)
 
@@ -419,7 +424,7 @@ class Index:
     def holding(
         self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]
     ) -> dict[str, list[int]]:
-        """Return the rows in scope that hold each word; if more than ``most`` do, only those in ``among``.
+        """Return the rows in scope that hold each word; if more than ``most`` do, only rows in ``among``.
 
         Rows that wait to be flushed are not found; ``ranked`` flushes them.
         """
@@ -511,7 +516,7 @@ class Index:
     def pending_count(self, space: str, scope: Scope) -> int:
         """Return how many rows in scope have text and no vector of a space."""
         with self._database as database:
-            # The connection is part of the stamp, as the counters of a new one start over after ``discard``.
+            # The connection is part of the stamp, as a new connection's counters start over.
             stamp = database.connection, database.stamp()
             if self._complete.get(space) == stamp:
                 return 0
@@ -577,8 +582,8 @@ class Index:
     def erase_journal(self, timeout: float) -> bool:
         """Empty SQLite's journal and zero the gaps in its pages; False if another process prevents it."""
         until = time.monotonic() + timeout
-        # The gaps can only be zeroed while the journal is empty. If another connection writes in between,
-        # both steps are repeated.
+        # The gaps can only be zeroed while the journal is empty. If another connection writes between
+        # the two steps, both are repeated.
         while self.checkpoint(max(until - time.monotonic(), 0)):
             with self._database as database:
                 if gaps.zero_gaps(database):

@@ -1,4 +1,4 @@
-"""The page size of an index: small pages in a small index, large pages above some hundred kilobytes.
+"""The page size of an index: small pages up to a size of 256 KiB, large pages above.
 
 Each table and each of its indexes takes at least one page, 35 in all: with large pages, an index of one entry
 would take 280 KB. With small pages, longer rows are spread over many pages, which slows a large index down.

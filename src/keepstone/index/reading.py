@@ -40,7 +40,7 @@ WAITING_AT_MOST = 4096
 """Maximum number of rows that wait for the full-text table; beyond it, a writer flushes them itself."""
 
 LEFT_TO_RECALL = 1000
-"""The same limit while a log is read: a recall of other entries would have to flush the log's rows first."""
+"""Number of waiting rows from which the reading of a log flushes them; else a recall would have to."""
 
 _FEW = 64
 """Maximum number of deleted entries whose rows are removed at once; more are hidden and removed in steps."""
@@ -142,8 +142,8 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     if done:
         vector_table.forget_kept(database, sid)
     ts = None if scan.ts is None else microseconds(scan.ts)
-    # The state at the beginning of the reading is recorded, not the present state: a log that has changed in
-    # between does not match the record, and is read on.
+    # The state at the beginning of the reading is recorded, not the present state: a log that has changed
+    # during the reading does not match the record, and is read on.
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
     state = checksummed(state, fd)
     if is_unfinished:  # No bytes have such a checksum: once the log has changed, it is read from its start.

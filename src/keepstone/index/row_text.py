@@ -1,4 +1,4 @@
-"""The record of a row, and the searched text that is made of it.
+"""The record of a row, and the searched text made from the record.
 
 A row stores id, time and type in columns, and the rest of its record as JSON. A vector that was given with
 the entry is stored once, in the vector table. The searched text is not stored: one function of the record

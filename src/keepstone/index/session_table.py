@@ -154,7 +154,8 @@ def live_bytes(database: Database, session: str) -> int:
     # A vector has four bytes a number; base64 in a line makes a third more of them.
     vector = "(SELECT 16 * d.dim / 3 FROM space d WHERE d.number=e.given)"
     # A record without id, time and type has them in columns; in its line they take 53 more characters. A
-    # record that has them begins with any of them, as other programs may write the time or the type first.
+    # record that has these three keys begins with one of them, not always the id, as other programs may write
+    # the time or the type first.
     is_whole = " OR ".join(f"e.record GLOB '{{\"{key}\":*'" for key in ("id", "ts", "type"))
     others = f"iif({is_whole}, 0, octet_length(e.id) + octet_length(e.type) + 53)"
     length = f"octet_length(e.record) + 1 + {others} + coalesce({vector}, 0)"
@@ -178,7 +179,7 @@ def set_title(database: Database, sid: int, title: str | None) -> None:
 def summaries(
     database: Database, sessions: Sequence[str] | None
 ) -> list[tuple[str, str | None, int, int | None]]:
-    """Return name, title, number of entries and time of the newest entry of sessions, or of all (None)."""
+    """Return each session's name, title, number of entries and newest entry's time; None: all."""
     # SQLite answers both subqueries from the indexes that begin with ``sid``, without reading rows.
     sql = (
         "SELECT s.name, s.title, (SELECT count(*) FROM entry e WHERE e.sid=s.sid), "

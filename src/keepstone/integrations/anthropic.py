@@ -131,7 +131,7 @@ class KeepstoneMemoryTool(BetaAbstractMemoryTool):
     """
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home. Nothing is written before the first file."""
+        """Open the home. Nothing is written before the first file is created."""
         super().__init__()
         self._commands = _Commands(opened_agent(home, agent))
 
@@ -173,7 +173,7 @@ class AsyncKeepstoneMemoryTool(BetaAsyncAbstractMemoryTool):
     """``KeepstoneMemoryTool`` for async clients, on asyncio and Trio: its commands run in threads."""
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home. Nothing is written before the first file."""
+        """Open the home. Nothing is written before the first file is created."""
         super().__init__()
         self._commands = _Commands(opened_agent(home, agent))
 

@@ -193,8 +193,8 @@ class KeepstoneSessionStore(SessionStore):
         project, session, subpath = checked = _checked(key)
         heads = self._heads(project, session) if subpath is None else []
         below = [(project, session, head["subpath"]) for head in heads if not _is_main(head)]
-        # Remove the main transcript last: if the process is killed in between, repeating the call removes the
-        # rest.
+        # Remove the main transcript last: if the process is killed before that, repeating the call removes
+        # the rest.
         for place in [*below, checked]:
             self._session(place).remove()
 

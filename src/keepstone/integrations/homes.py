@@ -65,7 +65,7 @@ def opened_home(home: Target) -> Home:
 def _kept(name: str, opened: Home) -> Home:
     """Return the home that is kept under a name; if there is none, keep and return the given home."""
     with _guard:
-        # Two threads may have opened the home; the first one is kept, and the other one is closed below.
+        # Two threads may have opened the home; the first home is kept, and the other is closed below.
         home = _homes.setdefault(name, opened)
         _homes.move_to_end(name)
         if len(_homes) > _KEPT_HOMES:
@@ -110,9 +110,9 @@ def revise(
 ) -> list[Entry]:
     """Write the lines that a function makes from a session's live entries: all of them, or none.
 
-    Reading, the function and writing are one step, which no other writer interrupts. The function must not
-    use the home. It returns valid log lines with ``id`` and ``ts``; ``ids`` are the ids that it looks up. A
-    missing session is created, but only if all ``lines`` can be stored. Without ``create``, nothing is done
+    Reading, the function's call and writing are one step, which no other writer interrupts. The function must
+    not use the home. It returns valid log lines with ``id`` and ``ts``; ``ids`` are the ids that it looks up.
+    A missing session is created, but only if all ``lines`` can be stored. Without ``create``, nothing is done
     for a missing session.
     """
     shared = session._shared  # noqa: SLF001

@@ -154,8 +154,8 @@ class Thread:
     def remove(self, places: Iterable[Place]) -> None:
         """Purge checkpoints with their writes, and the values that no other checkpoint uses."""
         removed = set(places)
-        # Purge writes and checkpoints before blobs: if the process is killed in between, unused blobs are
-        # left, not checkpoints without their blobs.
+        # Purge writes and checkpoints before blobs: if the process is killed between the two steps, unused
+        # blobs are left, not checkpoints without their blobs.
         if removed:
             self._session.purge_many(
                 record["id"]

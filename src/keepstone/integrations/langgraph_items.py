@@ -151,7 +151,7 @@ def renewed(record: Record, now: datetime) -> str | None:
 
 
 def ranked(found: Sequence[Found], vector: Sequence[float]) -> list[tuple[Found, float | None]]:
-    """Return items sorted by the best cosine of their paths with a vector; items without one come last."""
+    """Return items by the best cosine of their paths with a vector; items without a vector come last."""
     asked = np.asarray(vector, dtype=np.float64)
     raw = [item.vectors(len(asked)) for item in found]
     compared = [(item, len(part)) for item, part in zip(found, raw, strict=True) if part]

@@ -18,7 +18,7 @@ from keepstone.text.bounded import joined
 from keepstone.vector import encoded
 
 MAX_LINE = 16 * 1024 * 1024
-"""Maximum bytes of a line, newline included; readers skip longer ones."""
+"""Maximum bytes of a line, newline included; readers skip longer lines."""
 
 ENVELOPE = frozenset({"id", "ts", "type"})
 RESERVED = frozenset(

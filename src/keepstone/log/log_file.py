@@ -91,8 +91,8 @@ class Log:
 
     def prepare(self) -> Prepared:
         """Begin a file that ``replace`` puts in the log's place later. The caller holds the lock."""
-        # The mark is set first: a process that is killed in between leaves a mark without a file, never a
-        # file that no process would remove.
+        # The mark is set first: a process that is killed before the file exists leaves a mark without a
+        # file, never a file that no process would remove.
         self.lock.mark(on=True)
         return Prepared(self._folder, self._prepared)
 
@@ -206,7 +206,7 @@ class Log:
             raise StoreError(
                 f"{self._folder.path} was deleted during the write; nothing was saved"
             ) from error
-        # Log and archive share the mark, so it stays while the other one still has a prepared file.
+        # Log and archive share the mark, so it stays while the other file still has a prepared file.
         self.lock.mark(on=any(map(self._is_there, self._prepared_beside)))
         self.forget()
         return stat_of(state)
@@ -310,7 +310,7 @@ class Log:
         return size, b"\n" if behind_last_newline(fd, size) < size else b""
 
     def _torn(self, fd: int, size: int) -> int | None:
-        """Return the offset of a torn batch at the log's end; None without one."""
+        """Return the offset of a torn batch at the log's end; None if there is no such batch."""
         end = behind_last_newline(fd, size)
         torn = torn_batch(fd, end)
         # The last line of the batch was written, and lacks only its newline.
@@ -336,7 +336,7 @@ def checksum(fd: int, offset: int, length: int = CHECKED) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far a file of lines was read, to detect later whether the file has only grown since.
+    """How far a file of lines was read, to detect later whether the file has only grown after that.
 
     A rewritten file is recognized by another inode, by the same length with another time, or by the checksum
     of the last bytes read. An edit before these bytes goes unnoticed if the file's length has changed, too.
@@ -347,7 +347,7 @@ class Extent:
     offset: int
     """The number of bytes read."""
     crc: int
-    """The checksum of the last ``tail`` of them."""
+    """The checksum of the last ``tail`` bytes before ``offset``."""
     tail: int = CHECKED
 
     @classmethod

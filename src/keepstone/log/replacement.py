@@ -1,7 +1,8 @@
 """Replacing a log with a rewritten file while others continue to write to the log.
 
 Without the log's lock, the lines to keep are copied to a file beside the log, then repeatedly the lines added
-since. Under the lock only the last few lines remain to be copied, and the file takes the log's place.
+during the previous copy. Under the lock only the last few lines remain to be copied, and the file takes the
+log's place.
 """
 
 from __future__ import annotations

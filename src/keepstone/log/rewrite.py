@@ -30,7 +30,7 @@ from keepstone.text.tokenizer import containing
 T = TypeVar("T")
 
 COMPACT_FROM = 10 * 1024 * 1024
-"""Size in bytes from which a log is compacted automatically, if twice as long as after the last time."""
+"""Size in bytes above which a log is compacted automatically, if it has doubled since its last compaction."""
 
 WORTH_FOLDING = 0.75
 """Maximum share of live entries in a log that is worth compacting."""
@@ -106,8 +106,8 @@ def _compacted(
         old = list(plan.archived())
         placing.catch_up()
         new.follow_all()
-        # The archive gets the lines before the log loses them. A kill in between leaves the lines in both
-        # files, which ``_left_by_a_kill`` recognizes next time.
+        # The archive gets the lines before the log loses them. A kill between the two steps leaves the
+        # lines in both files, which ``_left_by_a_kill`` recognizes next time.
         _archive(old, archive, new, placing)
         with placing.locked():
             new.check()
@@ -115,13 +115,13 @@ def _compacted(
             before = new.before
             new.end(before.mtime)
             if not plan.aged.isdisjoint(new.later or ()):
-                raise OvertakenError  # An entry to archive for its age has changed since.
+                raise OvertakenError  # An entry to archive for its age has since changed.
             after = placing.put(new, plan.aged, folded=True)
     return Rewritten(before, after, before.size - after.size - plan.marks, sorted(plan.aged))
 
 
 def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placing) -> None:
-    """Append lines to the archive, except lines already in it. Others may write to the log in between."""
+    """Append lines that the archive lacks, in portions between which others may write to the log."""
     left: Iterator[list[bytes]] | None = None
     last_stat: Stat | None = None
     while True:
@@ -131,7 +131,7 @@ def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placi
                 if left is None:
                     left = _portions(_not_archived(old, archive))
                 # The remaining lines were compared with an earlier state of the archive. Another writer may
-                # have archived them since.
+                # have archived these lines after the comparison.
                 elif archive.stat() != last_stat:
                     raise OvertakenError
                 portion = next(left, None)
@@ -192,7 +192,7 @@ class _Old:
 
     raw: bytes
     repeats: bool
-    """Whether it is a folded line, which only repeats the result of archived lines."""
+    """Whether the line is a folded line, which only repeats the result of archived lines."""
 
 
 class _Plan:

@@ -177,7 +177,7 @@ DIGEST = 32
 
 
 def derived_id(raw: bytes) -> str:
-    """Return the derived id of a line without one; repeated lines get a number appended."""
+    """Return the derived id of a line that has no id; repeated lines get a number appended."""
     # A byte order mark, or spaces that an editor added, do not change the id.
     return hashlib.sha256(raw.removeprefix(BOM).strip()).hexdigest()[:DIGEST]
 
@@ -186,7 +186,7 @@ _DERIVED = re.compile(r"([0-9a-f]{32})(?:-([1-9][0-9]{0,9}))?")
 
 
 def give_id(line: Line, seen: Counter[str]) -> None:
-    """Set the id of a line without one: the digest of its bytes, with -2, -3 … for repeated lines.
+    """Set the id of a line that has no id: the digest of its bytes, with -2, -3 … for repeated lines.
 
     ``seen`` has the highest number used for each digest, including ids made explicit by a rewrite.
     """
@@ -328,7 +328,7 @@ def backwards(fd: int, end: int) -> Iterator[Line]:
 
 
 def torn_batch(fd: int, end: int) -> int | None:
-    """Return the offset of a torn batch that ends at ``end``; None without one, or if cut short by hand."""
+    """Return the offset of a torn batch that ends at ``end``; None without a batch, or if cut by hand."""
     place = length = 0
     for line in backwards(fd, end):
         batch = batch_of(line.record)

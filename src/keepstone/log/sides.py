@@ -81,7 +81,7 @@ class Side:
 
     @property
     def lives(self) -> dict[str, int]:
-        """The number of the last life of each id in any line."""
+        """The number of the last life of each id, over all lines of log and archive."""
         return {entry_id: max(state.life, 1) for entry_id, state in self.states.items()}
 
     @property

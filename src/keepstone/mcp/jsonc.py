@@ -29,7 +29,7 @@ class _Member:
     start: int
     node: _Node
     comma: int | None = None
-    """The offset of the comma after the member; None without one."""
+    """The offset of the comma after the member; None if there is no comma."""
 
 
 def load(text: str) -> Any:
@@ -127,7 +127,7 @@ def _indented(shown: str, indent: str, newline: str) -> str:
 
 
 def _unit_of(text: str, root: _Node) -> str:
-    """Return the indentation of the first member that begins a line; two spaces without one."""
+    """Return the indentation of the first member that begins a line; two spaces if no member does."""
     for member in root.members:
         found = re.search(r"\n([ \t]+)\Z", text[: member.start])
         if found:

@@ -67,8 +67,8 @@ def _main_folder(top: Path) -> Path:
     # git stores the path back to the worktree in this file. A folder without it, which may come from
     # anywhere, proves nothing.
     back = own / "gitdir"
-    # Otherwise a ``.git`` file made by a stranger could name any other repository, and so read its agent's
-    # memory.
+    # Otherwise a ``.git`` file made by a stranger could name any other repository, and so give access to the
+    # memory of that repository's agent.
     if own.parent != shared / "worktrees" or not back.is_file():
         return top
     if Path(back.read_text("utf-8", "surrogateescape").strip()).resolve() != git.resolve():

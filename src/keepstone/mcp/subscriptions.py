@@ -88,7 +88,7 @@ async def _publish(
         return view.home.watch([view.agent.slug])
 
     try:
-        # The watch begins before the sessions are listed, so that no new session is missed in between.
+        # The watch begins before the sessions are listed, so that no new session is missed.
         changes = await anyio.to_thread.run_sync(watch)
         known = {info.id for info in await anyio.to_thread.run_sync(view.agent.sessions)}
         task_status.started()

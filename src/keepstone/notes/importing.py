@@ -19,11 +19,11 @@ class Offer:
     """A bullet that can be imported."""
 
     content: str
-    """Its text, without marker and indentation."""
+    """The bullet's text, without marker and indentation."""
     source: str
-    """The path of its file."""
+    """The path of the bullet's file."""
     line: int
-    """Its first line, counted from 1."""
+    """The number of the bullet's first line, counted from 1."""
     duplicate_of: str | None = None
     """The place of a note or earlier offer that it duplicates, such as ``"AGENTS.md:3"``, or None."""
 

@@ -55,8 +55,8 @@ class NotesFile:
         """Replace the file's bytes by the first result of ``change``, and return the second.
 
         If the first result is None, the file is not changed. ``change`` is called again if a program without
-        the lock, such as an editor, has saved the file in between. The replacement is atomic, unless the
-        folder is read-only or the file has another owner or hard links: then the file is written in place.
+        the lock, such as an editor, has saved the file after the reading. The replacement is atomic, unless
+        the folder is read-only or the file has another owner or hard links: then it is written in place.
 
         Raises:
             PathEscapeError: The file is a link out of the project's folder.

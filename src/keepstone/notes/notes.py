@@ -34,13 +34,13 @@ class MemoryEntry:
     """One note, as it was when read."""
 
     content: str
-    """Its text, without marker and indentation."""
+    """The note's text, without marker and indentation."""
     type: str
     """``"Project"`` or ``"User"``."""
     source: str
-    """The path of its file."""
+    """The path of the note's file."""
     line: int
-    """Its first line, counted from 1."""
+    """The number of the note's first line, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class SaveResult:
     """The result of saving a note."""
 
     entry: MemoryEntry
-    """The new note, or the existing one that it duplicates."""
+    """The new note, or the existing note that it duplicates."""
     saved: bool
     """Whether the file was changed."""
     duplicate_of: MemoryEntry | None

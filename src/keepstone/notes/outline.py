@@ -62,7 +62,8 @@ def text_column(line: str) -> int | None:
         return None
     marker, gap, text = item.groups()
     width = len((marker + gap).expandtabs(4)) - len(marker)
-    # Five columns or more are one space and indented code; an empty item has one space, too.
+    # If the gap after the marker has five columns or more, only the first belongs to the marker, and the rest
+    # begins indented code. For an empty item one column is counted, too.
     return len(marker) + (width if text and width <= CODE_DEPTH else 1)
 
 

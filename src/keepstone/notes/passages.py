@@ -35,9 +35,9 @@ class Passage:
 
     text: str
     number: int
-    """Its number in the file, from 0."""
+    """The passage's number in the file, from 0."""
     note: Bullet | None
-    """Its bullet; None for a paragraph."""
+    """The passage's bullet; None for a paragraph."""
 
 
 class Passages(Sequence[Passage]):

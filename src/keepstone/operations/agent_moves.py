@@ -13,7 +13,7 @@ _LEFT_BEHIND = frozenset({"modified", "batch", "deleted", "life"})
 
 
 def move_entry(entry: Entry, agent: Agent, target: Agent) -> Entry:
-    """Move an entry to the session with the same id of another agent, and return the new entry.
+    """Move an entry to another agent, into the session with the id of its own session; return the new entry.
 
     The entry keeps its id, time, origin and marks. Its earlier versions stay with ``agent``, deleted.
 
@@ -70,7 +70,9 @@ def move_session(session: Session, agent: Agent, target: Agent) -> Session:
 
 def _check_other(agent: Agent, target: Agent) -> None:
     if agent.slug == target.slug:
-        raise ValueError(f"agent {agent.slug!r} has it already: choose another agent")
+        raise ValueError(
+            f"the source and the target are the same agent, {agent.slug!r}: choose another target"
+        )
 
 
 def _check_same(before: SessionInfo, now: SessionInfo | None) -> None:

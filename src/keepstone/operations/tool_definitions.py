@@ -48,10 +48,10 @@ class MemoryTool:
     tool: Tool
     title: str
     output: Mapping[str, Any]
-    """The JSON schema of its structured result."""
+    """The JSON schema of the tool's structured result."""
     writes: bool = False
     destroys: bool = False
-    """Whether it may replace or remove existing data."""
+    """Whether the tool may replace or remove existing data."""
 
 
 _ORDER = (

@@ -66,7 +66,7 @@ class Tool:
     object (all named properties are required) or array, or a list of such types."""
     required: tuple[str, ...]
     run: Callable[..., ToolAnswer]
-    """Function called with validated arguments, without the optional ones that were not given."""
+    """Function called with validated arguments, without optional arguments that the call lacks."""
 
     def definition(self, format: ToolFormat) -> dict[str, Any]:  # noqa: A002
         """Return the tool's definition in the form that a model's API takes."""

@@ -33,7 +33,7 @@ CANDIDATES = 24
 _MOST = 64 * CANDIDATES
 """Number of candidates up to which a search that finds too few valid entries is widened."""
 _TERMS = 6
-"""Maximum number of words in such a search: the longest words, which are usually rare."""
+"""Maximum number of words in a search for conflicts: the longest words, which are usually rare."""
 _LONGEST = 2000
 """Number of characters of a text that are compared; longer texts are not single sentences."""
 _SENTENCE = 60
@@ -246,14 +246,14 @@ class _Sentence:
     """The features of a text that are compared."""
 
     words: tuple[str, ...]
-    """The stems of its content words in order; a number, date or identifier is ``#``."""
+    """The stems of the text's content words, in order; a number, date or identifier is ``#``."""
     values: tuple[str, ...]
-    """Its numbers and dates in order."""
+    """The text's numbers and dates, in order."""
     names: tuple[str, ...]
     """Numbers and identifiers that name a thing ("worker 7"): texts on different things never conflict."""
     is_negated: bool
     length: int
-    """Number of its words other than numbers and dates, including stop words."""
+    """Number of the text's words other than numbers and dates, including stop words."""
 
 
 def compared_texts(new: str, old: str) -> Kind | None:

@@ -1,8 +1,8 @@
-"""Recall in files and notes: paragraphs and bullets, ranked together with the entries found.
+"""Recall in files and notes: paragraphs and bullets, ranked together with the found entries.
 
 Excerpts are not indexed: an agent's files are small, and this way a person's edits are found at once. Each
 recall that includes excerpts reads and scores them, up to a size. Excerpts and entries are compared by scores
-that both have: BM25 over the excerpts and the entries found, and a cosine if an embedder is available.
+that both have: BM25 over the excerpts and the found entries, and a cosine if an embedder is available.
 """
 
 from __future__ import annotations

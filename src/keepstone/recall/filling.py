@@ -23,7 +23,7 @@ AT_ONCE = 64
 FEW = 8
 """Number of texts in one call of an embedder during a recall, or while another call waits for its turn."""
 _STEP, _LONG_STEP = 0.02, 0.25
-"""Seconds that background work keeps its turn: while other calls also ask for turns, and while none does."""
+"""Seconds that background work keeps its turn: while other calls ask for turns, too, and while none does."""
 _MOMENT = 0.01
 """Minimum time, in seconds, that a recall waits for its turn."""
 _PAGE = 64 * AT_ONCE

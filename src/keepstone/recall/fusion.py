@@ -189,7 +189,7 @@ _DIGITS = 9
 _EQUAL = 10**-_DIGITS
 """Maximum difference between scores that count as equal: the order of additions causes such differences."""
 _TIED = 64
-"""Maximum number of further entries with the score of the last one, included so that their times decide."""
+"""Maximum number of further entries with the score of the last entry, included so that their times decide."""
 
 
 def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:

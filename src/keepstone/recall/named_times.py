@@ -47,7 +47,7 @@ class NamedTimes:
     spans: Sequence[Span]
     """The time spans in which entries are searched for."""
     is_all: bool
-    """Whether the question asks for nothing else."""
+    """Whether the question asks only for what happened at these times, without another subject."""
 
     def scopes(self, scope: Scope) -> list[Scope]:
         """Return the parts of a scope that lie in the periods."""

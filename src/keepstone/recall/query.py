@@ -85,7 +85,7 @@ def _is_long_run(word: str) -> bool:
 
 
 def speaker_of(text: str) -> str | None:
-    """Return the name that a text begins with, as in ``"Ann: Good morning"``; None without one.
+    """Return the name that a text begins with, as in ``"Ann: Good morning"``; None if there is no name.
 
     A word with a small first letter is a role or a key of the payload, not a name.
 
@@ -235,7 +235,7 @@ _ELSEWHERE = {
 """Months in French, Spanish, Italian, Portuguese, Dutch, Swedish and Russian."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _GERMAN = {"mär": "mar", "mai": "may", "okt": "oct", "dez": "dec"}
-"""Prefixes of German months that differ from the English ones."""
+"""Prefixes of German months that differ from the English prefixes."""
 # Months may be in lower case, except "may". They need a day, a year or a preposition next to them, which
 # verbs such as "march" rarely have.
 _MONTH = (

@@ -106,7 +106,7 @@ class _Model:
     unseen: float = 0.0
     """Weight of the part of the question's information in words that no entry holds."""
     length: float = 0.0
-    """Weight of the logarithm of the entry's length: a long one holds more of any question's words."""
+    """Weight of the logarithm of the entry's length: a long entry holds more of any question's words."""
     cosine: float = 0.0
     """Weight of the cosine's place, see ``Cosines.place``."""
 
@@ -288,8 +288,9 @@ def _logistic(
 def worth_telling(hits: Collection[Hit]) -> list[Hit]:
     """Return the hits for a prompt, where no hits are better than irrelevant ones.
 
-    There are none unless at least one hit is relevant. The other hits may be less relevant, or answer a
-    neighbour in the session in other words.
+    There are none unless at least one hit is relevant. The other hits may be less relevant. Hits with a high
+    score from neighbouring entries in the session are kept at any relevance: they may answer a neighbour in
+    different words.
     """
     if not any(hit.relevance >= RELEVANT for hit in hits):
         return []

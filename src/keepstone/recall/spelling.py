@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from keepstone.text.tokenizer import is_unspaced, words_of
 
 _SHORTEST, _LONGEST = 4, 24
-"""Lengths of words that are corrected: exchanging two letters of a shorter one often makes another word."""
+"""Lengths of words that are corrected: exchanging two letters of a shorter word often makes another word."""
 _MOST = 4
 """Maximum number of words of a query that are looked up."""
 _VOWELS = re.compile("[aeiouy]+")

@@ -101,10 +101,10 @@ def create_app(
         mcp(app)
     _add_routes(app, notes, web)
     app.openapi = lambda: description_of(app)  # type: ignore[method-assign]
-    # The middleware added last runs first, so read from the bottom up: RequestIds, so that every response has
-    # an id; Counting, which also counts refused requests; Guard, as access sets the maximum size of a body;
-    # Bodies, so that a slow body holds no slot of its agent; Concurrency; Retries, which reads the body as
-    # one message; Heads.
+    # The middleware added last runs first, so read from the bottom up. RequestIds is first, so that every
+    # response has an id. Counting precedes Guard, so that refused requests are counted. Guard precedes
+    # Bodies, as bodies without authentication have a lower maximum size. Bodies precedes Concurrency, so that
+    # a slow body holds no slot of its agent, and Retries, which reads the body as one message. Heads is last.
     app.add_middleware(Heads)
     app.add_middleware(Retries, answers=answers_of(home))
     app.add_middleware(Concurrency)

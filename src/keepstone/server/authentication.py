@@ -24,7 +24,7 @@ SESSION_SECONDS = 12 * 60 * 60
 LINK_SECONDS = 15 * 60
 """Lifetime of a one-time sign-in link."""
 _MOST_SESSIONS = 50
-"""Maximum number of browser sessions per token; a further one ends the oldest."""
+"""Maximum number of browser sessions per token; a further session ends the oldest."""
 T = TypeVar("T")
 _log = logging.getLogger("keepstone.server")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="keepstone"'}

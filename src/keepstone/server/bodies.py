@@ -29,7 +29,7 @@ class Limits:
     head: float = 10.0
     """Maximum seconds from the connection to the end of the first request's headers."""
     together: int = 256 * 1024 * 1024
-    """Maximum bytes of the bodies of all concurrent requests together."""
+    """Maximum total bytes of all concurrent requests' bodies."""
 
 
 @dataclass(slots=True)

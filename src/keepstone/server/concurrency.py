@@ -51,8 +51,8 @@ class Concurrency:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on once its agent has a free slot, or respond that the server is busy."""
         if scope["type"] in ("http", "websocket"):
-            # The threads of the routes inherit this context variable. With the library's own limit of five
-            # seconds, a few requests for one locked session could occupy all threads.
+            # The threads of the routes inherit this context variable. With keepstone's usual wait of five
+            # seconds for a lock, a few requests for one locked session could occupy all threads.
             WAIT_LIMIT.set(LOCK_SECONDS)
         key = _key(scope)
         if key is None:

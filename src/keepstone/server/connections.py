@@ -85,7 +85,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Start a request unless its headers are too large."""
         self._stop_waiting()
         self._unread = 0
-        # Check here, too: headers that arrive complete with one read leave the byte count at zero.
+        # Check here, too: headers that arrive complete in one read were never compared with the limit, as the
+        # count is already back at zero.
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD:
             self._is_too_large = True
             raise ValueError("the headers are too large")  # Stops the parser, which calls send_400_response.

@@ -168,7 +168,10 @@ HomeWriting = Annotated[Home, Depends(_home_writing)]
 
 
 def shared_by(agents: list[str] | None) -> list[str] | None:
-    """Return ``agents``, whose shared entries are asked for; the response is not kept for retries."""
+    """Return ``agents`` unchanged.
+
+    If there are any, the response shows their shared entries, so it is not kept for retries.
+    """
     if agents:
         keep_no_response(is_reading=True)
     return agents

@@ -52,7 +52,7 @@ class Kept:
     agent: str = ""
     """The agent in the path, empty for none. A purge of the agent's entries drops the response."""
     token: int = field(default_factory=partial(secrets.randbits, 63))
-    """A random number that distinguishes the request from those of other servers."""
+    """A random number that distinguishes the request from requests to other servers."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     until: float = math.inf
     """The clock's time at which the record expires; infinite while the request is in progress."""

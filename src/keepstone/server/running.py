@@ -23,7 +23,7 @@ _IDLE = 30
 _CONNECTIONS = 1000
 """Maximum connections; further requests get 503."""
 _UNAUTHENTICATED = _CONNECTIONS // 2
-"""Maximum unauthenticated connections; a further one closes the oldest."""
+"""Maximum unauthenticated connections; a further connection closes the oldest."""
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -22,7 +22,7 @@ _log = logging.getLogger("keepstone.server")
 _LARGEST = 256 * 1024
 """Maximum bytes of a kept response; without the response only the key is kept."""
 _WAIT = 10.0
-"""Maximum seconds that a request waits for the end of an earlier one with the same key."""
+"""Maximum seconds that a request waits for the end of an earlier request with the same key."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
 """Initial and maximum seconds between two queries whether the earlier request has ended."""
 
@@ -96,7 +96,7 @@ def _hashed(name: Name) -> Name:
 
 
 def answers_of(home: Home) -> Claims:
-    """Return the record of requests with keys: in this process's memory, or in the home's database."""
+    """Return the record of requests with idempotency keys: in memory, or in the home's database."""
     from keepstone.home import store_of
 
     store = store_of(home)

@@ -52,7 +52,7 @@ class MemoryAdapter:
         self._home = root if isinstance(root, Home) else open_home(root)
         self._agent = self._home.agent(agent)
         self._current: dict[Literal["session"], str] = {}
-        """The current session of ``save``. ``setdefault`` makes concurrent threads use the same one."""
+        """The current session of ``save``. ``setdefault`` makes concurrent threads use the same session."""
 
     def for_agent(self, slug: str) -> MemoryAdapter:
         """Return an adapter for another agent of the same home, without a current session."""

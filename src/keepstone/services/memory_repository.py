@@ -22,7 +22,7 @@ TYPE = "memory"
 """The type of the entries that hold memories."""
 
 Target = str | os.PathLike[str] | Home | None
-"""A home: what ``keepstone.open`` takes, or an open one."""
+"""A home: what ``keepstone.open`` takes, or an open home."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class MemoryRepository:
         # pass.
         while True:
             similar = self._vectors.similar(vector, scope, count, hnsw_from=self._hnsw_from)
-            # If the index was repaired in between, the search may return entries of other sessions.
+            # If the index is repaired during the search, the result may hold entries of other sessions.
             in_session = ((entry, score) for entry, score in similar if entry.session == session.id)
             found = [
                 (entry, score)

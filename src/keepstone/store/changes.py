@@ -50,7 +50,7 @@ _MOST_MOVES = 256
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The positions of all sessions after a change: those of a base, and each move after it.
+    """The positions of all sessions after a change: the positions of a base, and each move after it.
 
     ``str`` returns the cursor. Before that, a place takes only the memory of one move.
     """

@@ -1,7 +1,7 @@
 """Citations of a project's files: links with a digest of the cited text, compared with the files.
 
-Citations are compared when an entry is shown, and only inside the project. The text alone decides, never a
-timestamp (docs/decisions/0031-trust-is-computed-from-origins.md).
+Citations are compared when an entry is shown, and only inside the project. Only the text decides whether a
+citation is out of date, never a timestamp (docs/decisions/0031-trust-is-computed-from-origins.md).
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Project:
             raise NotTextError(f"{path} is not UTF-8 text: cite a text file") from None
 
     def _identity(self) -> str:
-        """Return a digest of the repository's remote, so that clones agree, or of the path without one."""
+        """Return a digest of the repository's remote, so that clones agree; without a remote, of the path."""
         config, text = self.root / ".git" / "config", ""
         if config.is_file():
             with config.open("rb") as file:

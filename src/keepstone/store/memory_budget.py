@@ -35,7 +35,7 @@ class MemoryBudget:
         reset_in_child(self)
 
     def reset(self) -> None:
-        """Begin without agents, as in a forked child."""
+        """Forget all agents; a forked child also begins this way."""
         self._guard = threading.Lock()
         self._kept: OrderedDict[Keeper, int] = OrderedDict()
         self._sum = 0

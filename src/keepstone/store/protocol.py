@@ -227,7 +227,7 @@ class EntryStore(Protocol):
     ) -> Compacted:
         """Fold a session's history into its archive; do nothing if the session is missing.
 
-        Live entries that have faded by a rule, if one is given, are archived too.
+        Live entries that have faded by the rule ``decay``, if given, are also archived.
         Without ``wait``, nothing is done if the session is locked.
         """
 
@@ -239,7 +239,7 @@ class EntryStore(Protocol):
         Raises:
             SessionNotFoundError: There is no such session.
             EntryNotFoundError: ``until`` is not an entry of the session.
-            ValueError: The new session exists.
+            ValueError: A session with the new id already exists.
         """
 
     def rename(self, agent: str, session: str, new: str) -> None:
@@ -249,7 +249,7 @@ class EntryStore(Protocol):
 
         Raises:
             SessionNotFoundError: There is no such session.
-            ValueError: The new session exists.
+            ValueError: A session with the new id already exists.
         """
 
     def lines(self, agent: str, session: str) -> Iterator[Record]:
@@ -399,7 +399,7 @@ class VectorStore(Protocol):
         """Return the spaces in which the agent has vectors, given or computed."""
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
-        """Return the vectors of a session's entries in a space, by id; entries without one are left out.
+        """Return the vectors of a session's entries in a space, by id; entries without a vector are left out.
 
         Raises:
             StoreError: Vectors cannot be read now.

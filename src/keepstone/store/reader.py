@@ -45,12 +45,12 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The next lookups for the entries found, which a remote store does in the same round trip."""
+    """The next lookups for the found entries, which a remote store does in the same round trip."""
 
     keys: Sequence[int] = ()
     """Keys of further entries for the same lookups."""
     reach: int = 0
-    """Maximum distance of neighbours; 0 loads the entries found themselves."""
+    """Maximum distance of the neighbours to look up; with 0, the records of the found entries are loaded."""
 
 
 class Matches(list[Candidate]):

@@ -1,4 +1,4 @@
-"""A store's record of removed entries and sessions, so that other copies of a home remove them too."""
+"""A store's record of removed entries and sessions, so that other copies of a home also remove them."""
 
 from __future__ import annotations
 

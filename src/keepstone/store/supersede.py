@@ -52,7 +52,7 @@ def reinstating(old_id: str, ts: str, versions: Sequence[Version]) -> Revision:
     """Return the revision that deletes all entries that superseded an entry, and reopens the entry.
 
     The entry gets back the ``valid_to`` that it had before it was superseded, by its ``versions``. A closed
-    entry is reopened even if no newer entry is left, as that may have been deleted or purged.
+    entry is reopened even if no newer entry is left, as the newer entry may have been deleted or purged.
     """
 
     def revise(session: LiveSession) -> list[Record]:

@@ -203,9 +203,9 @@ class Judge:
         return later | {"links": [*(link for link in later["links"] or () if not _is_rested_on(link)), *kept]}
 
     def vouching(self, entry: Entry) -> Record:
-        """Return the keys of the put by which a person confirms the state of an entry and its sources.
+        """Return the keys of the log line by which a person confirms the state of an entry and its sources.
 
-        The put repeats the entry's content, so that a concurrent text from another device replaces both or
+        The line repeats the entry's content, so that a concurrent text from another device replaces both or
         neither: a confirmation never passes to a text that the person did not see.
         """
         sources = [*self.sources(entry.agent, entry.session, entry.line)]
@@ -344,7 +344,7 @@ class Trusted:
         return self.valid_at is None or self._holds(record, self.valid_at)
 
     def admits(self, record: Record) -> bool:
-        """Return whether an entry has the level of trust, whether or not it is valid."""
+        """Return whether an entry has at least the wanted level of trust, whether or not it is valid."""
         word = self.judge.trust(self.agent, None, record) if sources_of(record) else own_trust(record)
         return is_at_least(word, self.value)
 

@@ -237,7 +237,7 @@ def check_language(language: str) -> str:
 
 
 def stemmed(text: str, language: str = ENGLISH) -> str:
-    """Stem the words of a text that SQLite's tokenizer does not stem.
+    """Stem those words of a text that SQLite's tokenizer leaves unstemmed.
 
     Examples:
         >>> stemmed("Die Straße"), stemmed("Die Häuser", "de")
@@ -256,7 +256,8 @@ def stemmed(text: str, language: str = ENGLISH) -> str:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str, language: str) -> str:
-    # In every home, Greek and Cyrillic words have their own stemmers; Serbian is written in Cyrillic, too.
+    # In every home, Greek and Cyrillic words have their own stemmers. Serbian is written in Cyrillic, too: in
+    # a Serbian home, Cyrillic words are stemmed as Serbian, otherwise as Russian.
     if "\u0400" <= word[0] <= "\u052f":
         language = language if language == "sr" else "ru"
     elif "\u0370" <= word[0] <= "\u03ff" or "\u1f00" <= word[0] <= "\u1fff":

@@ -73,7 +73,7 @@ class Conflict:
 
     async def _draw(self) -> None:
         for at, change in enumerate(self.changes):
-            await asyncio.sleep(0)  # Many changes take long to draw; other requests are served in between.
+            await asyncio.sleep(0)  # Many changes take long to draw; others are served between two changes.
             if change.kind == "same":
                 _equal(change.base, is_first=at == 0, is_last=at == len(self.changes) - 1)
             elif change.kind == "conflict":

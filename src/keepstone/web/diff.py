@@ -133,8 +133,8 @@ def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Blo
 
 def _shortest(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
     """Return the blocks that the shortest change keeps (Myers 1986); empty above the budget."""
-    # For each diagonal: the offset in the old text that the best path reaches, and its blocks, the last one
-    # first.
+    # For each diagonal: the offset in the old text that the best path reaches, and its blocks, the last
+    # block first.
     paths: dict[int, tuple[int, _Path | None]] = {1: (0, None)}
     for changes in range(len(old) + len(new) + 1):
         for diagonal in range(-changes, changes + 1, 2):

@@ -30,7 +30,7 @@ PAGES = (
     ("in-and-out", "In and out", "b"),
     ("settings", "Settings", ","),
 )
-"""The pages in the navigation: name in the address, title, and key after g."""
+"""The pages in the navigation: name in the address, title, and the key to press after ``g``."""
 _GROUPS = frozenset({"recall", "memory", "overview"})
 """The pages that begin a new group in the navigation."""
 _OTHERS = (("chat", "New chat", "c"), ("agents", "Agents", "a"))

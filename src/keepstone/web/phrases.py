@@ -18,7 +18,7 @@ LONGEST = 4_000
 shown = harmless
 """Pages escape the same characters as a terminal: a browser would drop them or reverse the text."""
 ZONE = "keepstone-zone"
-"""The cookie with the reader's time zone; without one times are in UTC."""
+"""The cookie with the reader's time zone; without the cookie times are in UTC."""
 _STEPS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 

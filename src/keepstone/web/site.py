@@ -1,4 +1,4 @@
-"""The site and place of a page: home, notes, access hook, answerer, agent and query."""
+"""The parts that all pages share (``Site``), and the agent, access and query of one page (``Place``)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Place:
     exists: bool = True
     """Whether the agent existed when the page was opened."""
     home_was_empty: bool = False
-    """Whether the home had no agent when the page was opened; False for readers who may not know."""
+    """Whether the home had no agent when the page was opened; False without access to all agents."""
     trust: str = TRUST[0]
     """The trust of the reader's entries."""
 
@@ -155,7 +155,7 @@ class Place:
         return self.site.home.agent(slug).on_behalf(self.trust, "page")
 
     def is_home_empty(self) -> bool:
-        """Return whether the home has no agent; False for readers who may not know."""
+        """Return whether the home has no agent; always False for readers without access to all agents."""
         return self.access.agents is None and not self.agents()
 
     def agents(self) -> list[str]:

@@ -157,7 +157,7 @@ def _doubts(entry: Entry) -> list[str]:
 
 
 def _worth(entry: Entry, now: datetime) -> str:
-    """Return the current value of a stored priority; empty without one."""
+    """Return the current value of a stored priority; empty if the entry has no priority."""
     if entry.priority is None:
         return ""
     faded = worth_of(entry.line).at(now)

@@ -100,7 +100,7 @@ def fading_evening() -> datetime:
 
 
 def gist(payload: Record) -> str:
-    """Return a short text of a typed entry's payload."""
+    """Return a short text that sums up a typed entry's payload."""
     if "key" in payload:
         return f"{payload['key']}: {payload['value']}"
     return next(str(payload[key]) for key in ("content", "decision", "issue") if key in payload)

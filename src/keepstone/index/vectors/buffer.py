@@ -31,7 +31,7 @@ BLOCK = 4096
 """Number of vectors read at a time."""
 
 _SPARSE = 4
-"""If fewer than one row in N is in scope, the rows in scope are gathered first."""
+"""If fewer than one row in this many is in scope, only the rows in scope are copied and compared."""
 
 _STRIP = 64
 _FEW = 64

@@ -107,7 +107,7 @@ class _Begun:
     purges: int
     """The number of purges so far."""
     generation: int
-    """The number of the generation that the new one will replace, 0 if there is none."""
+    """The number of the generation that the new generation will replace, 0 if there is none."""
     upto: int
     """The highest number of a vector."""
     gone: int
@@ -124,7 +124,7 @@ def _begun(database: Database, space: int) -> _Begun:
 
 
 def build(database: Database, folder: Folder, number: int, space: Space) -> bool:
-    """Make and publish a new generation of a space; False if a purge came in between.
+    """Make and publish a new generation of a space; False if a purge ran during the build.
 
     The index is locked only briefly, so that adding goes on.
     """
@@ -150,7 +150,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
             row = (number, begun.generation + 1, begun.upto, checksum)
             database.execute("INSERT OR REPLACE INTO generation VALUES(?, ?, ?, ?)", row)
             # Vectors removed before the build began are not in the new file. Vectors removed later may be in
-            # it, and stay listed.
+            # the file, and stay listed in ``gone``.
             database.execute("DELETE FROM gone WHERE space=? AND number<=?", (number, begun.gone))
             database.execute("DELETE FROM graph WHERE space=?", (number,))
     with database:

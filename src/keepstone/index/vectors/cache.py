@@ -1,7 +1,8 @@
 """Per-process cache of one space's vectors, kept up to date with SQLite.
 
 Invariant (docs/decisions/0008-exact-first-vectors.md): SQLite is the source of truth. The cache reflects one
-state of the index, its ``stamp``; ``follow`` updates it, and reads only rows added or removed in between.
+state of the index, its ``stamp``; ``follow`` updates the cache, and reads only the rows added or
+removed after that state.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ ALL = 0
 """Used in place of a session's number to mean all sessions."""
 
 NEWER = 8192
-"""Maximum number of vectors newer than their generation; a tenth of the generation if that is more."""
+"""Number of vectors added or removed since the last generation above which a new one is built; a tenth of the
+generation's rows if that is more."""
 
 _FEW = 1_000
 """Highest vector number up to which the sample is taken again after each change that affects it."""
@@ -54,17 +56,17 @@ class VectorCache:
         self.scan: ExactScan | None = None
         self.buffer = VectorBuffer(number, space.dim, 0)
         self.is_due = False
-        """Whether a new generation is due: too many vectors were added or removed. New ones stay unread."""
+        """Whether a new generation is due: too many vectors were added or removed. New vectors wait."""
         self._graphs: dict[int, _Published] = {}
         self._loaded: dict[int, tuple[_Published, Graph | None]] = {}
         self.connection: apsw.Connection = database.connection
         self.stamp: object = None
-        """The state of the index that the cache reflects, see ``Database.stamp``; None: read it all."""
+        """The state of the index that the cache reflects, see ``Database.stamp``; None if unknown."""
         self._distrusted = False
         self._published: tuple[int, ...] | None = None
         self._gone = 0
         self.sample: Matrix | None = None
-        """A sample of the vectors; None if a new one has to be taken, see ``_read``."""
+        """A sample of the vectors; None if a new sample has to be taken, see ``_read``."""
         self._highest = self._sampled = self._sample_size = 0
         self._sample_vids: NDArray[np.int64]
         self.sids: dict[str, int] = {}

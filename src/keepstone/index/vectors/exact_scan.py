@@ -36,7 +36,8 @@ _STEPS_OF_GRAPH = 2.0
 _TINY = 1.1754943508222875e-38
 """The smallest normal float32."""
 _SPARSE = 4
-"""If fewer than one row in N is in scope, the rows in scope are gathered first."""
+"""If fewer than one row in this many is in scope, only the rows in scope are copied and compared; otherwise
+all rows of the range are compared."""
 
 
 class ExactScan:

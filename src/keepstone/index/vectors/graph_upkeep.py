@@ -169,7 +169,7 @@ class GraphUpkeep:
         work.saved = work.growing.done
 
     def _publish(self, work: _Work, sid: int, mark: int) -> None:
-        """Write a graph and record it in the index, unless a purge came in between."""
+        """Write a graph and record it in the index, unless a purge ran while the graph was built."""
         name = building.name_of_graph(work.cache.number, work.generation, sid, mark)
         with temporary_file(work.folder, name + TEMPORARY) as fd:
             # The file exists before this check: a later purge removes it, even if this process is killed.

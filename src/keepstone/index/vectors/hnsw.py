@@ -176,7 +176,11 @@ def with_idle_processors(work: Callable[[int], object]) -> None:
 
 
 def checksum_of(raw: bytes | bytearray) -> int:
-    """Return a checksum that takes no longer than reading: the CRC of each page's sum of words."""
+    """Return a checksum that takes no longer than reading.
+
+    It is one CRC over the sums of all pages, each the sum of its 64-bit words, and the bytes after the last
+    whole page.
+    """
     import numpy as np
 
     whole = len(raw) // _PAGE * _PAGE

@@ -51,7 +51,7 @@ class Header:
     """The identity and size of a generation."""
 
     identity: str
-    """The identity of the SQLite file that it was made from."""
+    """The identity of the SQLite file from which the generation was made."""
     space: int
     """The number of the space in that SQLite file."""
     dim: int
@@ -103,7 +103,7 @@ class Generation:
         """One byte for each block of rows: 1 if the block still has to be read, else 0."""
         if fd is not None:
             # The file is closed with the last reference: a query may still use the generation after a newer
-            # one has replaced it.
+            # generation has replaced it.
             weakref.finalize(self, os.close, fd)
 
     def _part(self, dtype: str, count: int) -> Any:
@@ -172,8 +172,8 @@ class Generation:
         """Erase rows in the file and sync it."""
         if self._fd is None:
             return
-        # The row is erased first, then its scale, then its sum: a process killed in between leaves a sum that
-        # does not match, and the file is discarded. A row is erased if all three are zero.
+        # The row is erased first, then its scale, then its sum: a process killed before the last step leaves
+        # a sum that does not match, and the file is discarded. A row is erased if all three are zero.
         parts = ((self._begin, self.header.stride), (self._scales, 4), (self._columns, 8))
         with border("a file"):
             for row in rows:

@@ -247,7 +247,7 @@ class _Watermark(NamedTuple):
     changes: int
     upto: int = 0
     without: frozenset[int] = frozenset()
-    """Rows up to ``upto`` without a vector: they have since lost it, or got a text."""
+    """Rows up to ``upto`` without a vector: they have since lost their vector, or got a text."""
 
 
 class Pending:

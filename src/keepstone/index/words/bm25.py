@@ -19,7 +19,7 @@ _SATURATION, _BY_LENGTH = 1.2, 0.75
 _LEAST = 1e-6
 """The inverse document frequency used for a word that at least half of all entries hold."""
 TIMES_FEWER = 16
-"""If a scope has fewer than one in N of all rows, looking them up beats scoring every row."""
+"""If fewer than one row in this many is in scope, looking up these rows is faster than scoring all rows."""
 
 Found = list[tuple[int, float]]
 """Rows with their scores, the best first."""
@@ -64,7 +64,8 @@ def scores(
 ) -> NDArray[np.float64]:
     """Return the scores of all rows by row number; an upper bound for a row whose length is 0.
 
-    ``room`` is an array to reuse for them: a large new one costs more than all additions.
+    ``room`` is an array to reuse for the scores: allocating a large new one takes longer than adding up the
+    scores.
     """
     import numpy as np
 

@@ -30,7 +30,7 @@ _FOLLOWED_AT_MOST = 1000
 """Maximum number of rows tokenized here; for more rows it is faster to read the needed postings again."""
 
 _REMEMBERED_AT_MOST = 10_000
-"""Maximum number of changed rows remembered for words that were not queried since."""
+"""Maximum number of changed rows remembered for words that were not queried after the change."""
 
 _INSTANCES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance USING fts5vocab(main, words, instance)"
 # The highest code point: after a prefix it sorts above every token that begins with the prefix.
@@ -43,7 +43,7 @@ class Posting:
     """The entries that hold one word."""
 
     eids: NDArray[np.int64]
-    """Their rows, ascending."""
+    """The row numbers of the entries, ascending."""
     times: NDArray[np.int32]
     """How often each entry holds the word."""
 
@@ -89,13 +89,13 @@ class Posting:
 
 @dataclass(slots=True)
 class _CachedPosting:
-    """A posting as of the last query for its word, and the changes since."""
+    """A posting as of the last query for its word, and the later changes."""
 
     posting: Posting
     followed: int
-    """How many of ``Postings._changed`` the posting already reflects."""
+    """Number of the changes in ``Postings._changed`` that the posting already reflects."""
     new: dict[int, int]
-    """Rows that were added or changed since, and how often they now hold the word."""
+    """Rows that were added or changed after that query, and how often they now hold the word."""
 
 
 class Postings:

@@ -101,7 +101,7 @@ class Ranking:
         among: NDArray[np.int64] | None,
         count: int,
     ) -> Found:
-        """Return the rows with the highest scores, of all or of some, including all ties of the last one.
+        """Return the rows with the highest scores, of all or of some, with all rows that tie with the last.
 
         The parts cover either ``few`` rows, numbered by position, or all rows, of which ``among``
         selects some. An unknown length counts as 0, which makes a score too high and never too low: once

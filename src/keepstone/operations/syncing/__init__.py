@@ -57,7 +57,7 @@ def sync(home: Home, layout: Layout, folder: Path) -> Synced:
 
 @contextmanager
 def one_sync(home: Home) -> Iterator[None]:
-    """Hold the lock of a home's syncs for the block.
+    """Hold the lock that allows only one sync of a home at a time, until the ``with`` block ends.
 
     Raises:
         LockTimeoutError: Another process syncs this home.

@@ -1,4 +1,4 @@
-"""Versions of agents' files and of lines of grants and tests, as devices exchange them.
+"""Versions of agents' files, grant lines and test lines, as devices exchange them.
 
 A home that syncs keeps one version of each file and line below ``.keepstone/sync``, under a digest.
 
@@ -33,7 +33,7 @@ class Version:
     """The latest version of a file or of a line."""
 
     time: int
-    """Time of writing, in nanoseconds since 1970; later than that of the version it was made from."""
+    """Time of writing, in nanoseconds since 1970; later than the time of the version before it."""
     sha256: str
     seen: tuple[str, ...]
     """Digest prefixes of the contents that this version knows: its own, and those replaced or joined."""

@@ -280,7 +280,7 @@ class _Agent:
         head, _, rest = raw.partition(b"\n")
         path = file_name(json.loads(head))
         if name_digest(path) != key:
-            raise ValueError(f"it is of another path, {path!r:.80}")
+            raise ValueError(f"the published file is of another path, {path!r:.80}")
         return path, rest
 
     def _content(self, file: _Found) -> bytes:

@@ -195,7 +195,8 @@ def _found(ours: Versions, present: Collection[str]) -> None:
         old = ours.get(key)
         if old is None or not old.is_live:
             ours[key] = written(old, key, place + 1)
-        # Lines have no times, so increasing times record their order in the file.
+        # The lines carry no times, so each new one gets a made-up, higher time, which records the order in
+        # the file.
         place = max(place, ours[key].time)
 
 

@@ -69,7 +69,7 @@ def pack(place: Path, device: str, stream: IO[bytes]) -> None:
     paths = sorted(folder.rglob("*"), key=lambda path: (path != folder / MANIFEST, path))
     with tarfile.open(fileobj=stream, mode="w|gz", format=tarfile.GNU_FORMAT) as archive:
         for path in paths:
-            # A link may point to any file on this machine, which the other machine must not get.
+            # A link may point to any file on this machine; the other machine must not get such files.
             if path.is_file() and not path.is_symlink():
                 archive.add(path, path.relative_to(place).as_posix())
 

@@ -294,7 +294,7 @@ class AgentLogs:
     def reach(self, sessions: Sequence[str] | None) -> bool:
         """Bring the index up to date with some sessions' logs; with all (None) to within ``FRESH``.
 
-        Returns False if the index cannot follow. Work that is left to the background does not count.
+        Returns False if the index cannot follow. For all sessions, logs left to the background do not count.
         """
         try:
             is_replaced = self.index.replaced()
@@ -332,7 +332,7 @@ class AgentLogs:
             self.last_refresh.forget()
 
     def rebuild(self, progress: Callable[[int], None]) -> int:
-        """Rebuild the index from the logs; return how many there are. ``progress`` receives bytes read."""
+        """Rebuild the index from the logs; return the number of logs. ``progress`` receives bytes read."""
         self.last_refresh.forget()
         began = self.last_refresh.begin()
         self.index.discard()

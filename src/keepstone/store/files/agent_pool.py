@@ -110,7 +110,9 @@ class OpenAgents:
                 self._users[known] += 1
                 self._last = known
         if last is not None and last is not known and not last.leaves_index_closed:
-            BUDGET.used(last)  # Many calls to one agent are counted once.
+            # Measure an agent's memory only when a call for another agent follows, not at each of many calls
+            # for one agent.
+            BUDGET.used(last)
         # A caller with ``create`` is about to write, and checks for a moved folder under the log's lock.
         if known is not None and (create or not known.folder.is_moved()):
             return known

@@ -27,7 +27,7 @@ _FEW = 500
 _SHORT = 1 << 18
 """Maximum bytes that others may write after the lookup; if they write more, the lookup is repeated."""
 _TRIES = 4
-"""Maximum number of lookups without the lock, while others write more than that."""
+"""Maximum number of lookups without the lock, repeated while others write more than ``_SHORT`` bytes."""
 
 Done = tuple[list[str], Stat | None]
 """The ids of the deleted entries, and the log's state after the deletion; None if nothing was deleted."""
@@ -109,7 +109,10 @@ def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | 
 
 
 def changed_since(log: Log, found: Found) -> set[str] | None:
-    """Return the ids in lines added since the lookup; None if there are too many bytes to read here."""
+    """Return the ids in lines added since the lookup.
+
+    Returns None if the log is missing, was replaced or truncated, or has too many new bytes.
+    """
     with log.reading() as fd:
         stat = log.stat()
         if fd is None or stat is None or stat.inode != found.inode:

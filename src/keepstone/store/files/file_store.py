@@ -321,7 +321,7 @@ class FileStore:
 
     @contextmanager
     def _forgetting(self, agent: str, session: str, ids: Sequence[str] | None = None) -> Iterator[None]:
-        """Remove suggestions about erased entries: first, so that a kill leaves none, and once more after."""
+        """Remove suggestions about erased entries before the block, so that a kill leaves none, and after."""
         if ids is not None:
             self._forget(agent, session, ids)
         yield
@@ -498,7 +498,7 @@ class FileStore:
         def forget(ids: set[str]) -> None:
             removed.update(ids)
             purge_digests.record_suggestions(folder, self.root, ids)
-            # Announce this before the lines are removed, and again afterwards for copies made in between.
+            # Announce this before the lines are removed, and again afterwards for copies made during that.
             self._eraser.erasures.note(agent)
 
         suggestion_file.change(path, self.root, change, forget, durable=self._durable)

@@ -56,7 +56,7 @@ class Arrears(dict[str, tuple[int, object]]):
     def leave(self, sessions: Mapping[str, int]) -> None:
         """Leave sessions to the background, with the number of bytes to read for each."""
         with self._guard:
-            # A new object each time, so that a change while a session is being indexed is noticed.
+            # Make a new mark object each time, so that a change while a session is being indexed is noticed.
             self.update({session: (size, object()) for session, size in sessions.items()})
 
     def first(self) -> tuple[str, object] | None:
@@ -112,8 +112,8 @@ class Patience:
             self._seen, self._since = seen, now
         elif now - self._since > _PATIENCE:
             raise LockTimeoutError(
-                f"another process takes in the logs of agent {self._logs.agent!r}, and did not get on for "
-                f"{_PATIENCE:g} s; nothing is lost: end the process that hangs, and try again"
+                f"another process is indexing the logs of agent {self._logs.agent!r} and has made no "
+                f"progress for {_PATIENCE:g} s; nothing is lost: end that process if it hangs, and try again"
             )
 
 
@@ -124,7 +124,7 @@ def follow_folder(logs: AgentLogs) -> None:
     # If an error interrupts the indexing, the next call reads the whole folder.
     logs.followed = None
     if changed is None or not take_in(logs, changed):
-        # Watch the folder before reading it, so that no change in between is missed.
+        # Watch the folder before reading it, so that no change during the reading is missed.
         logs.session_files.watch(is_read=True)
         take_in_all(logs)
     logs.followed = index.epoch

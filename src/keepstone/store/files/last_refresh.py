@@ -22,7 +22,7 @@ class LastRefresh:
         self._state: int | None = None
 
     def is_within(self, age: float) -> bool:
-        """Return whether the refresh is newer than ``age`` seconds and no file was added or removed since."""
+        """Return whether the refresh is newer than ``age`` seconds and no file was added or removed later."""
         since = self._clock() - self._at
         return since < age and (since < self._rest or not self.is_outdated)
 

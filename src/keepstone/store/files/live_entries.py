@@ -204,7 +204,7 @@ def search(
         if fd is None or known is None or not only_grew(known, fd) or any(map(is_derived, ids)):
             return None
         begin = known.offset
-        # An index that was rebuilt after ``before`` may have read less of the log than the former one.
+        # An index that was rebuilt after ``before`` may have read less of the log than the former index.
         if before is not None and before.begin <= begin and before.extent.begins(fd):
             begin = max(begin, before.extent.offset)
         end = os.fstat(fd).st_size

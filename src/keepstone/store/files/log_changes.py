@@ -33,7 +33,8 @@ _UNTOLD = frozenset({"access", "batch", "deleted", "modified"})
 _SUMS = 1 << 64
 
 Event = tuple[Kind, str | None, Position | None]
-"""Kind and entry id of a change, and the position after it; None if more changes precede that position."""
+"""The kind of a change, the id of its entry (None if it concerns the whole session), and the log position
+after it: None if more changes follow before the next position, or the session was removed."""
 Said = dict[str, int]
 """Digests of an entry's values, by key; the digest of its payload is at the empty key."""
 

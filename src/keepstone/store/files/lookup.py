@@ -17,8 +17,8 @@ def find(logs: AgentLogs, entry_id: str, session: str | None) -> list[Entry]:
         logs.log(session)  # Refuses an id that no file can have.
         return _entries(logs, logs.query_current((session,), Index.with_ids, session, [entry_id]))
     found = logs.query_current(None, Index.holders, entry_id)
-    # Others may have changed these sessions since the refresh. A long log that the background is still
-    # indexing counts as not yet there.
+    # Other programs may have changed these sessions since the refresh. A long log that is still being indexed
+    # in the background counts as missing.
     behind = tuple(
         row.session
         for row, stat in found

@@ -335,7 +335,7 @@ class Eraser:
         return left
 
     def _put_rest_away(self) -> set[str]:
-        """Rename the second folder of each agent whose purge was killed after it renamed the first one."""
+        """Rename the second folder of each agent whose purge was killed after it renamed the first folder."""
         left: set[str] = set()
         for folder in self._dying_folders():
             dying = _DYING.fullmatch(folder.name)

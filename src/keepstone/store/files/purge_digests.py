@@ -130,7 +130,7 @@ class Erased(NamedTuple):
 
 
 def erased(folder: Folder, name: str = PURGED) -> Erased:
-    """Return the erasures in a folder's journal; empty without one."""
+    """Return the erasures in a folder's journal; empty if there is no journal."""
     with closing(_log(folder, name)) as log, log.reading() as fd:
         if fd is None:
             return Erased({}, [], {})
@@ -187,7 +187,7 @@ def is_gone_name(name: str) -> bool:
 
 
 def as_gone_name(agent: str) -> str:
-    """Return the ``gone_name`` of an agent; a value that already is one is returned unchanged."""
+    """Return the ``gone_name`` of an agent; a value that already is a ``gone_name`` stays as it is."""
     return agent if is_gone_name(agent) else gone_name(agent)
 
 

@@ -170,7 +170,7 @@ def lines_of_session(folder: Folder, logs: Sequence[Log], mark: Record) -> list[
     """Return the journal lines for a marked session, read from its files."""
     session = str(mark["session"])
     if "log" not in mark:
-        return []  # The mark of an unfinished copy, which no other device has.
+        return []  # The mark is of an unfinished copy; no other device has that copy.
     lives: dict[str, int] = {}
     for log in logs:
         with log.reading() as fd, archive_of(folder, log).reading() as old:

@@ -157,8 +157,8 @@ class SessionFiles:
     def __iter__(self) -> Iterator[tuple[str, str, os.stat_result]]:
         """Yield the id, file name and state of every session.
 
-        If several files have the same session id, the canonical name is used, or without one the first name
-        in character order.
+        If several files have the same session id, the canonical name is used, or, if there is none, the
+        first name in character order.
         """
         found: dict[str, tuple[str, os.stat_result]] = {}
         for entry in self.folder.scan():

@@ -27,7 +27,7 @@ def parts(folder: Folder, log: Log) -> list[Log]:
 
 
 def named_sessions(folder: Folder, layout: Layout) -> Iterator[tuple[str, str]]:
-    """Yield session id and log name for each file with lines of a session, in no order."""
+    """Yield the session id and the log name for each file that holds lines of a session, in no order."""
     for sub in ("", ARCHIVE):
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in folder.scan(sub):

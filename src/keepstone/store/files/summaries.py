@@ -33,7 +33,7 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
 
 
 def _stats(logs: AgentLogs, sessions: Collection[str] | None) -> dict[str, Stat]:
-    """Return the state of the logs of some sessions or of all (None); other logs are not read."""
+    """Return the states of sessions' logs; None means all sessions. Other logs are not read."""
     if sessions is None:
         return {name: stat_of(status) for name, _, status in logs.files()}
     stats: dict[str, Stat] = {}

@@ -193,7 +193,7 @@ def _append(
     """
     raw = list(map(attrgetter("raw"), written))
     begin, after = log.append(raw) if len(raw) == 1 else log.append_batch(raw := in_batch(raw))
-    # A program that takes no lock may have written in between: only reading the log shows its lines.
+    # A program that takes no lock may have written at the same time: only reading the log shows its lines.
     alone = after.size == begin + sum(map(len, raw))
     before, entries = new or (after, ())
     # The next query opens the index and reads the lines.

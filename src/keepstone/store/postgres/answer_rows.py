@@ -19,7 +19,7 @@ _FORGET_REFUSAL = (
 )
 """Frees the key of a refused request whose response is no longer kept: the request changed nothing."""
 _MOST_BODIES = 1_000
-"""Maximum number of a holder's responses that are kept; for others, only key and status are kept."""
+"""Maximum number of a holder's kept responses; of further responses, only key and status are kept."""
 
 
 class AnswerRows:

@@ -42,7 +42,8 @@ LOCK_SECONDS = 5
 POOL_SECONDS = 10.0
 """Seconds that a call waits for a connection from the pool."""
 _BACK_SECONDS = 1.0
-"""Seconds of a second wait if the server answers: it may have just restarted."""
+"""Seconds that a call waits again for a connection after the pool timed out, if the server answers: it may
+have just restarted."""
 _BETWEEN_TRIES = 0.1
 MOST_CONNECTIONS = 10
 """Maximum number of connections in the pool of one process."""

@@ -258,7 +258,7 @@ def _versions(connections: Connections, agent: str, name: str, entry_id: str) ->
 def matching(
     connections: Connections, agent: str, text: str, name: str | None, limit: int | None, cursor: str | None
 ) -> Page[tuple[str, str]]:
-    """Return sorted (session, id) of entries that contain a text; skip sessions before the cursor's."""
+    """Return the sorted (session, id) pairs, after the cursor's pair, of entries that contain a text."""
     last = ("", "") if cursor is None else tuple(decode(cursor, str, str))
     names = session_names(connections, agent) if name is None else [name]
     holds = holding(text)

@@ -22,7 +22,7 @@ POLICIES = (
     "entries granted_changing",
     "lines granted_reading",
 )
-"""The row-level security policies that read the grants, each after its table."""
+"""The row-level security policies that read the grants, each preceded by the name of its table."""
 
 
 def grants(connections: Connections, agent: str) -> list[Grant]:

@@ -83,7 +83,7 @@ class Groups(Generic[T]):
         return waiter.group
 
     def _begin(self) -> None:
-        """Form a group of the longest waiting items and give it to the first one's thread."""
+        """Form a group of the longest waiting items and give the group to the thread of the first item."""
         group, self.waiting = self.waiting[:_LARGEST], self.waiting[_LARGEST:]
         group[0].group = group
         group[0].turn.release()

@@ -128,7 +128,7 @@ class LockedSession:
         return None if folded is None else folded.record
 
     def live(self, ids: Sequence[str], scope: Scope | None) -> list[str]:
-        """Return the given ids of live entries that were read and match a scope."""
+        """Return those of the ids whose entries are live, were read, and match the scope."""
         records = [(entry_id, record) for entry_id in ids if (record := self.get(entry_id)) is not None]
         return [name for name, record in records if scope is None or matches(scope, self.name, record)]
 

@@ -49,7 +49,7 @@ _ADD = (
 """The key alone (ON CONFLICT) shows whether the id is taken: a query for the id, with a generic plan made
 while the tables are empty, would scan all entries of the session."""
 _BRIEFLY = ", set_config('lock_timeout', '100ms', true)"
-"""The lock timeout of a group: longer than commits take, but shorter than that of a single entry."""
+"""The lock timeout of a group: longer than commits take, but shorter than the timeout of a single entry."""
 _SMALL = 65_536
 """Maximum size, in bytes, of a line that is written in a group."""
 
@@ -62,9 +62,9 @@ class _Add:
     token: int
     values: tuple[Any, ...]
     is_written: bool | None = None
-    """Whether it is committed; None until the database has answered."""
+    """Whether the entry is committed; None until the database has answered."""
     may_be_written: bool = False
-    """Whether it may be committed: it was sent and no error came back."""
+    """Whether the entry may be committed: it was sent and no error came back."""
 
 
 def add_new(connections: Connections, agent: str, session: str, written: Written) -> Entry | None:

@@ -56,7 +56,7 @@ def write(locked: LockedSession, written: Sequence[Written]) -> dict[str, Folded
     for at, line in enumerate(written):
         _plan(locked, planned, locked.next_seq + at, line)
     size = sum(len(line.raw) for line in written)
-    # The first line of a session may be the first one of its agent.
+    # The first line of a session may be the first line of its agent.
     if locked.next_seq == 1:
         locked.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (locked.agent,))
     insert_lines(locked, planned.lines)
@@ -208,7 +208,10 @@ def add_vectors(locked: LockedSession, given: Mapping[str, Embedding]) -> None:
 
 
 def insert_vectors(locked: LockedSession, space: str, found: Sequence[tuple[int, Vector]]) -> None:
-    """Insert vectors, by key, of entries without one in the space; skip sizes unlike the first one's."""
+    """Insert vectors, given with their entries' keys, for entries that have none in the space.
+
+    Vectors whose size differs from the first vector's are left out.
+    """
     name, dim = stored(space), len(found[0][1]) if found else 0
     rows = [(locked.agent, name, key, locked.place[1], vector) for key, vector in found if len(vector) == dim]
     locked.insert("vectors", "agent, space, key, session, embedding", rows)

@@ -28,7 +28,7 @@ class SignInRows:
     def page_key(self) -> bytes:
         """Return the key from which page secrets are derived; the home's first server creates it."""
         if self._page_key is None:
-            # If several servers start at the same moment, all of them use the key of the first one.
+            # If several servers start at the same moment, all of them use the key of the first server.
             made = "INSERT INTO sign_ins VALUES (%s, false, %s, 'infinity') ON CONFLICT DO NOTHING"
             self._connections.read("", made, (_PAGE_KEY, secrets.token_hex(32)))
             sql = "SELECT token FROM sign_ins WHERE key = %s"

@@ -35,7 +35,7 @@ class StatementResult(NamedTuple):
 
     rows: list[tuple[Any, ...]]
     changed: int
-    """How many rows it returned or changed."""
+    """How many rows the statement returned or changed."""
 
 
 class HomeConnection(psycopg.Connection[tuple[Any, ...]]):

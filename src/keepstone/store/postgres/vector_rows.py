@@ -277,7 +277,7 @@ def nearest_by_graph(vector: Vector, space: str, scope: Scope, limit: int) -> Qu
 
 
 def graph_name(agent: str, space: str) -> str:
-    """Return the name of the graph of an agent's vectors of a space."""
+    """Return the name of the graph for an agent's vectors in a space."""
     return f"vectors_graph_{digest(agent, stored(space)) & 0xFFFFFFFFFFFF:012x}"
 
 

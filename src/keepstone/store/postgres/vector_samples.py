@@ -22,7 +22,7 @@ def _sampled(agent: str, space: str, column: str, *values: object) -> Statement:
     return (
         "WITH those AS (SELECT v.key, e.id, e.session FROM vectors v "
         "JOIN entries e ON e.agent = v.agent AND e.key = v.key WHERE v.agent = %s AND v.space = %s), "
-        # The same draw as ``drawn``, so that both stores sample the same entries.
+        # The same order as by ``keepstone.vector.drawn``, so that both stores sample the same entries.
         f"chosen AS (SELECT key FROM those ORDER BY md5(id), session LIMIT {SAMPLE}) "
         f"SELECT {column}, (SELECT count(*) FROM those) FROM chosen JOIN vectors v ON v.key = chosen.key "
         "WHERE v.agent = %s AND v.space = %s",

@@ -24,9 +24,9 @@ _SATURATION, _BY_LENGTH = 1.2, 0.75
 _LEAST = 1e-6
 """The weight of a word that at least half of all entries hold."""
 _FEW = 1_000
-"""Number of an agent's entries below which common words are searched too."""
+"""Number of an agent's entries below which common words are searched, too."""
 _LARGE = 20_000
-"""Number of an agent's entries from which the numbers of entries that hold a word are cached."""
+"""Size of an agent, in entries, from which the store caches how many entries hold a word."""
 _RARE = 5
 """Maximum number of entries that hold a rare word; a reader caches these entries."""
 _SECONDS = 60.0

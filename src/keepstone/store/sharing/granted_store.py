@@ -179,7 +179,7 @@ class GrantedStore:
         return self.revise(agent, session, lambda _: records, [record["id"] for record in records])
 
     def modify(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
-        """Change an entry that the grant covers before and after."""
+        """Change an entry that the grant covers both before and after the change."""
         with self._reach.access(WRITE) as grant:
 
             def checked(entry: Entry) -> Record | None:
@@ -194,7 +194,7 @@ class GrantedStore:
             return self._store.modify(agent, session, entry_id, checked)
 
     def revise(self, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
-        """Change several entries that the grant covers before and after."""
+        """Change several entries that the grant covers both before and after the change."""
         with self._reach.access(WRITE) as grant:
 
             def checked(live: LiveSession) -> Sequence[Record]:

@@ -19,7 +19,7 @@ from keepstone.model import Entry, Scope
 
 READ, WRITE, NOTHING = "read", "write", "nothing"
 MOST_BYTES = 1 << 20
-"""Maximum bytes of a grants file; a longer one is damaged."""
+"""Maximum bytes of a grants file; a longer file counts as damaged."""
 
 _KEYS = frozenset({"to", "may", "types", "tags", "until", "by", "ts"})
 

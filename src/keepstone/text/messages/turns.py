@@ -91,7 +91,7 @@ def _parts(message: Record, kind: object, content: Any) -> Iterator[Part]:
         if isinstance(text, str):
             yield Part("text", text)
     for found in tool_calls_of(message):
-        # LangChain's messages repeat the calls of their blocks here.
+        # In LangChain's messages ``tool_calls`` repeats the calls that are in the content blocks.
         yield from (part for part in parts_of(_as_block(found)) if part.call not in seen)
 
 

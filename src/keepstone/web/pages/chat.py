@@ -111,8 +111,8 @@ class Chat:
         grown = len(entries) > len(self.entries)
         self.entries = entries
         views = entry_views(entries, datetime.now(UTC), place=self.place)
-        # The answer is stored before ``_settle`` resets ``coming``. A load in between would show the answer
-        # twice.
+        # The answer is stored before ``_settle`` resets ``coming``. A load between the two steps would show
+        # the answer twice.
         is_stored = bool(entries) and entries[-1].data.get("content") == self.coming
         if self.coming is not None and not (self.coming and is_stored):
             views.append(_streamed(self.coming))

@@ -1,4 +1,4 @@
-"""The doctor's checks of a home's place and of each agent, with repairs first if requested."""
+"""The doctor's checks of a home's storage place and of each agent, with repairs first if requested."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Checkup:
                 self._has_vectors = self._has_vectors or bool(logs.index.spaces())
             return examine(logs, self._layout, deep=deep, progress=tell)
 
-        # Modes come last, because another repair may rewrite a file.
+        # File modes are repaired last, because another repair may rewrite a file.
         mended = [*self._of_all_agents(mending), *mend_home(self._root, self._layout)] if fix else []
         found = [*examine_home(self._root, self._layout), *self._of_all_agents(examining)]
         return [*mended, *found, *(_faster_search() if self._has_vectors else ())]
