@@ -4,7 +4,7 @@
 python scripts/wording.py            # lists them with a better wording; the status is 1 if there are any
 
 In Python, comments, strings and names of tests are checked; in other files, whole lines. A docstring must
-begin with a noun or a verb: "What" and "Of" are refused.
+begin with a noun or a verb: "What", "Which", "Where" and "Of" are refused.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ PHRASES = {
     r"let(?:s|ting)? go (?:of|first)\b": "release, yield",
     r"None where\b": "None if",
     r"by now\b": "already, so far",
+    r"has got\b": "has",
+    r"deleted again\b": "later deleted",
+    r"(?:was )?used last\b": "the most recently used",
+    r"sorts? behind\b": "sorts after",
     r"(?:is|are) no (?:longer )?truth values?\b": "is not a Boolean",
 }
 """Refused phrases, as regular expressions that begin at the start of a word, and better wordings."""
@@ -45,7 +49,7 @@ LEFT_OUT = re.compile(r"docs/llms|tests/(?:quality|bench)/.*/|scripts/wording\.p
 _REFUSED = re.compile(
     "|".join(rf"\b(?P<p{number}>{phrase})" for number, phrase in enumerate(PHRASES)), re.IGNORECASE
 )
-_NO_NOUN = re.compile(r"(?:What|Of)\s")
+_NO_NOUN = re.compile(r"(?:What|Which|Where|Of)\s")
 _MAYBE_NO_NOUN = re.compile(rf'"""{_NO_NOUN.pattern}')
 
 

@@ -21,13 +21,16 @@ wording = script("wording")
         "where the line stands",
         "as far as it is known",
         "that which was removed",
+        "an index that has got rows",
+        "an entry that is deleted again",
+        "the agent that was used last",
     ],
 )
 def test_phrases_to_decode_are_refused(path: str, phrase: str) -> None:
     assert len(list(wording.findings(path, f"# {phrase}\n"))) == 1
 
 
-@pytest.mark.parametrize("first", ["What it holds.", "Of the rows."])
+@pytest.mark.parametrize("first", ["What it holds.", "Of the rows.", "Which rows.", "Where they are."])
 def test_docstrings_begin_with_a_noun_or_a_verb(first: str) -> None:
     module = f'"""{first}"""\n\nclass Row:\n    """{first}"""\n    size: int\n    """{first}"""\n'
     assert {line for line, _ in wording.findings("src/module.py", module)} == {1, 4, 6}

@@ -288,7 +288,7 @@ class Title(Body):
 
 
 class NewSessionId(Body):
-    """The id of a session that is to be."""
+    """The id for a new session."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"new_id": "main/2026"}]})
 

@@ -34,7 +34,7 @@ _FILES_EACH = _FIXED + 2 * 2
 
 
 class OpenAgents:
-    """Open agents by slug, the most recently used last. An agent in use is closed by its last user.
+    """Open agents by slug, ordered by their last use. An agent in use is closed by its last user.
 
     After a fork the child begins with none.
     """
@@ -51,7 +51,7 @@ class OpenAgents:
         self._parked: OrderedDict[str, AgentLogs] = OrderedDict()
         self._users: Counter[AgentLogs] = Counter()
         self._last: AgentLogs | None = None
-        """The agent that was used last."""
+        """The most recently used agent."""
 
     def reset(self) -> None:
         """Close the descriptors that a child inherited from its parent, and begin with no agents.
