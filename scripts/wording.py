@@ -37,7 +37,6 @@ PHRASES = {
     r"None where\b": "None if",
     r"by now\b": "already, so far",
     r"has got\b": "has",
-    r"deleted again\b": "later deleted",
     r"(?:was )?used last\b": "the most recently used",
     r"sorts? behind\b": "sorts after",
     r"(?:is|are) no (?:longer )?truth values?\b": "is not a Boolean",

@@ -22,7 +22,6 @@ wording = script("wording")
         "as far as it is known",
         "that which was removed",
         "an index that has got rows",
-        "an entry that is deleted again",
         "the agent that was used last",
     ],
 )

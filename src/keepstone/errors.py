@@ -56,7 +56,7 @@ class EntryExistsError(KeepstoneError, ValueError):
 
 
 class AlreadySupersededError(KeepstoneError, ValueError):
-    """The entry was superseded before. Supersede the one that the message names. Nothing was written."""
+    """The entry was superseded before. Supersede the entry that the message names. Nothing was written."""
 
 
 class SuggestionOutdatedError(KeepstoneError, ValueError):

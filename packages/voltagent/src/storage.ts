@@ -163,7 +163,7 @@ class AgentStorage implements StorageAdapter {
   /** Remove a conversation with its session, steps and working memory, without leaving any data. */
   async deleteConversation(id: string): Promise<void> {
     await this.#underWay.quiet(id); // Otherwise a background write of a turn would recreate it.
-    // Remove the record last: if the process is killed, the conversation is still listed and can be later deleted.
+    // Remove the record last: if the process is killed, the conversation is still listed and can be deleted again.
     const hadSession = await this.#messages.remove(id);
     await this.#steps.remove(id);
     await this.#workingMemory.remove({ scope: "conversation", conversationId: id });

@@ -69,7 +69,7 @@ def _about(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _next_of(asking: Hit, hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hit that follows another one in its session, if there is one."""
+    """Return the hit that follows a hit in the session of both, if there is such a hit."""
     begin, session = asking.entry.ts, asking.entry.session
     later = [
         hit for hit in hits if hit.entry.session == session and hit.entry.ts >= begin and hit is not asking
@@ -98,7 +98,7 @@ def _said(entry: Entry) -> str:
 
 
 def _notes_about(question: str, notes: list[MemoryEntry]) -> tuple[list[MemoryEntry], list[MemoryEntry]]:
-    """Return the notes with all content words of a question, and those with at least a third of them."""
+    """Return notes with all content words of a question, and notes with at least a third of these words."""
     # Ignore stop words, which nearly every note shares with nearly every question.
     wanted = _content_stems(question)
     shared = [(len(wanted & _content_stems(note.content)), note) for note in notes] if wanted else []

@@ -74,7 +74,7 @@ def is_local(embedder: Embedder) -> bool:
 
 
 def is_remote(embedder: Embedder) -> bool:
-    """Return whether an embedder is known to call a server, so that a recall should not wait for it."""
+    """Return whether an embedder is known to call a server, so that a recall should not await it."""
     return isinstance(embedder, OpenAIEmbedder)
 
 

@@ -63,7 +63,8 @@ class OpenAIEmbedder:
         """The dimension of the vectors.
 
         Raises:
-            EmbedderUnavailableError, InvalidEmbeddingError: The server was queried for it and failed.
+            EmbedderUnavailableError, InvalidEmbeddingError: The server was queried for the dimension
+                and failed.
         """
         return self._dim()
 

@@ -108,8 +108,8 @@ class _Source:
 
     def _session_of(self, row: Record) -> str:
         known = self._known(row)
-        # The content session is Claude Code's session; the memory session is the one of claude-mem's
-        # observer.
+        # The content session is Claude Code's session; the memory session is the session of
+        # claude-mem's observer.
         found = named(row.get("content_session_id")) or named(known.get("content_session_id"))
         return found or named(row.get("memory_session_id")) or "claude-mem"
 

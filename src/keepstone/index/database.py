@@ -44,8 +44,8 @@ INSERT INTO meta VALUES('tokenizer', '{_tokenization(language)}');
 
 
 def _tokenization(language: str) -> str:
-    """Return an identifier of tokenizer and stemming; an index that records another one is rebuilt."""
-    # It is a digest, as the characters that some scripts add would take four pages of a small index.
+    """Return an identifier of tokenizer and stemming; an index with another identifier is rebuilt."""
+    # A digest, as the characters that some scripts add would take four pages of a small index.
     return sha256(" ".join((*tokenizer_of(language), stemming_of(language))).encode()).hexdigest()
 
 

@@ -268,7 +268,7 @@ class Place(NamedTuple):
     ts: int
     """The entry's time in microseconds from 1970."""
     eid: int
-    """The entry's row at that time, used if the entry is gone."""
+    """The entry's row at that time, used if the entry was removed."""
     id: str
 
 

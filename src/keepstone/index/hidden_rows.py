@@ -1,4 +1,4 @@
-"""Rows of entries that are gone: hidden at once, removed step by step.
+"""Rows of removed entries: hidden at once, removed step by step.
 
 If many entries are purged, archived or deleted, their rows get a negative ``sid``: a query of ``entry`` that
 does not join ``session`` has to leave these rows out.

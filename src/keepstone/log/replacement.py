@@ -144,7 +144,7 @@ class Replacement:
         return os.fstat(self.source).st_size - self._upto
 
     def check(self) -> None:
-        """Raise OvertakenError unless the log is the one that was copied, and has only grown."""
+        """Raise OvertakenError unless the log is the file that was copied, and has only grown."""
         self._log.mend()
         now, status = self._log.stat(), os.fstat(self.source)
         if now is None or (now.inode, now.size) != (status.st_ino, status.st_size) or self.left < 0:

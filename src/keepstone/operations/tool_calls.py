@@ -136,7 +136,7 @@ class ToolCalls(AgentMemory):
         entry = self._readable(id)
         text = shortened(entry.text, LONGEST_FILE)
         document = _document(entry, text) | self._whose(entry.agent)
-        # A payload cannot be shortened, so one that is too long is left out.
+        # A payload cannot be shortened, so a payload that is too long is left out.
         if len(json.dumps(entry.data)) <= LONGEST_FILE:
             document["data"] = entry.data
         return ToolAnswer(document, AS_DATA + fenced([line_of("1", entry, text, with_id=True)]))
@@ -170,7 +170,7 @@ class ToolCalls(AgentMemory):
         return [name for name in self._shared if shares(self.agent, name)]
 
     def _readable(self, id: str) -> Entry:  # noqa: A002
-        """Return a memory of the agent, or one that is shared with it."""
+        """Return a memory of the agent, or a memory that is shared with the agent."""
         with suppress(EntryNotFoundError):
             return self.agent.get(id)
         # The agent's own entries come first, so that another agent cannot replace one by using its id.

@@ -46,7 +46,7 @@ class Choice:
     embedder: Embedder | None
     reason: str
     remote: bool = False
-    """Whether it asks a server, so that no call should wait for it."""
+    """Whether the embedder asks a server, so that no call should wait for its answers."""
     remedy: str = ""
     """The command that allows the server that a home names; empty if nothing was refused."""
     mend: str = ""
@@ -171,7 +171,7 @@ class Meaning:
         return agents if agents and self._may_be_remote() and self.choice().remote else []
 
     def _may_be_remote(self) -> bool:
-        """Return whether the embedder may be one that asks a server, without loading it."""
+        """Return, without loading the embedder, whether it may ask a server."""
         if self.named is not None:
             return self.named.remote
         recorded = self._store.home_space()

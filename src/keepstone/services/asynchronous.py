@@ -70,7 +70,7 @@ def awaited(method: Callable[..., Any]) -> Any:
 
     @wraps(method)
     async def call(self: _Face[Any], *args: Any, **keys: Any) -> Any:
-        # Look the method up on the object, so that an overridden or replaced method is the one that runs.
+        # Look the method up on the object, so that an overridden or replaced method runs.
         bound = getattr(self._blocking, method.__name__)
         answer = await self._calls.run(partial(bound, *args, **keys))
         return AsyncSession(answer, self._calls) if isinstance(answer, Session) else answer

@@ -276,7 +276,7 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
 
 
 def _newest(porcelain: str) -> str | None:
-    """Return the newest commit; of two commits in one second, the one that has the other as a parent."""
+    """Return the newest commit; of two commits in one second, the commit whose parent is the other."""
     times: dict[str, int] = {}
     followed = set[str]()
     commit = ""

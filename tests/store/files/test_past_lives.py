@@ -83,7 +83,7 @@ def test_a_journal_tells_of_lives_that_left_no_line(logs: AgentLogs) -> None:
     assert lives(logs) == {"a": 3, "b": 1}
 
 
-def test_only_the_sessions_used_last_are_remembered_and_all_are_answered(
+def test_only_the_most_recently_used_sessions_are_remembered_and_all_are_answered(
     logs: AgentLogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("keepstone.store.files.past_lives._SESSIONS", 1)

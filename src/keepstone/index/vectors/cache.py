@@ -56,12 +56,12 @@ class VectorCache:
         self.scan: ExactScan | None = None
         self.buffer = VectorBuffer(number, space.dim, 0)
         self.is_due = False
-        """Whether a new generation is due: too many vectors were added or removed. New vectors wait."""
+        """Whether a new generation is due, as many vectors were added or removed; new vectors stay unread."""
         self._graphs: dict[int, _Published] = {}
         self._loaded: dict[int, tuple[_Published, Graph | None]] = {}
         self.connection: apsw.Connection = database.connection
         self.stamp: object = None
-        """The state of the index that the cache reflects, see ``Database.stamp``; None if unknown."""
+        """The state of the index that the cache reflects, see ``Database.stamp``; None: all must be read."""
         self._distrusted = False
         self._published: tuple[int, ...] | None = None
         self._gone = 0

@@ -267,7 +267,7 @@ def _let_others_go_first(index: Index, is_wanted: Callable[[], bool], took: floa
 
 
 def _put_off(logs: AgentLogs, session: str, mark: object, error: Exception, size: int = 0) -> None:
-    """Skip a log that cannot be read, so that the others are indexed; re-raise an error of the index."""
+    """Skip a log that cannot be read, so that other logs are indexed; re-raise an error of the index."""
     # If a log cannot be read while it is indexed, the index's error has the OSError as its cause.
     is_of_the_log = isinstance(error, KeepstoneError) or isinstance(error.__cause__, OSError)
     if isinstance(error, MovedError) or not is_of_the_log:

@@ -41,7 +41,7 @@ NO_SESSION = ""
 
 def removal_of(session: str) -> Record:
     """Return a new journal line for a removed session."""
-    # The mark distinguishes a later removal of the same session id from one that a home has already applied.
+    # The mark distinguishes a later removal of the same session id from a removal that a home has applied.
     return {_REMOVED: gone_name(session), "mark": str(uuid4())}
 
 

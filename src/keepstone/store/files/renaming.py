@@ -2,7 +2,7 @@
 
 Before anything is written to the new session, it is marked for purging, so that a killed copy is undone. A
 rename is a copy at whose end this mark is replaced, in one step, by a mark of the old session. A rename that
-is killed before that step is undone; one that is killed after it is finished.
+is killed before that step is undone; a rename that is killed after that step is finished.
 """
 
 from __future__ import annotations

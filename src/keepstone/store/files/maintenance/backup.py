@@ -132,7 +132,7 @@ class BackupRun:
         """Copy new and rewritten files since the last round; return whether there were any."""
         agents = self._layout.agents(self._root)
         changed = [self._copy_agent(agent, made, tell) for agent in agents]
-        # A list, not a generator, so that each is done whatever the others return.
+        # A list, not a generator, so that every step is done whatever the other steps return.
         return any([*changed, self._copy_tests(made, tell), self._leave_only(agents, made)])
 
     def _leave_only(self, agents: Collection[str], made: Path) -> bool:

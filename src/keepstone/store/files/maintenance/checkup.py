@@ -67,7 +67,7 @@ class Checkup:
         return total
 
     def _of_all_agents(self, act: Callable[[AgentLogs], list[Finding]]) -> list[Finding]:
-        """Return the findings of all agents; an agent that cannot be opened does not hide the others."""
+        """Return the findings of all agents; an agent that cannot be opened does not hide other findings."""
         findings: list[Finding] = []
         for agent in self._agents:
             try:
