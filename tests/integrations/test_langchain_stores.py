@@ -103,7 +103,7 @@ def test_vectors_of_another_dimension_are_refused(documents: KeepstoneVectorStor
 
 
 def test_too_few_ids_write_nothing(documents: KeepstoneVectorStore) -> None:
-    with pytest.raises(ValueError, match="ids must be one for each text: 1 for 2 texts"):
+    with pytest.raises(ValueError, match="ids must have one item for each text, not 1 for 2 texts"):
         documents.add_texts(["x", "y"], ids=["x"])
 
 

@@ -27,7 +27,7 @@ class ModelChoice:
 
     model: ChatModel
     reason: str
-    """The reason for people: what selected the model, or how to select one."""
+    """The reason, in words for people: what selected the model, or how to select one."""
 
 
 def choose(

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from keepstone.errors import ModelError, install_command
 
 SILENCE = 60.0
-"""Timeout in seconds before and within an answer."""
+"""Maximum seconds without data from the server, before an answer begins or within it."""
 RETRIES = 1
 """Retries before an answer begins; few, as the user waits."""
 NO_KEY = "no-key"

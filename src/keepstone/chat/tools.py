@@ -15,7 +15,10 @@ from keepstone.session import Session
 _LONGEST_NOTE = 1000
 """Maximum characters of a note, which a person has to read before it is saved."""
 _SHORT = 1000
-"""Maximum characters of a result that is always returned, such as the confirmation of a write."""
+"""Maximum characters of a result that is returned even if more than is left of ``RESULTS``.
+
+Such a result may be the confirmation of a write.
+"""
 RESULTS = 80_000
 """Maximum characters of tool results returned to the model for one message, about 20,000 tokens."""
 Ask = Callable[[str, str], bool]

@@ -48,7 +48,7 @@ def is_okf(origin: Origin) -> bool:
     # Twenty files are enough to recognise a bundle, and a vault may have tens of thousands of notes.
     concepts = [name for name in names if basename(name) not in _RESERVED][:20]
     found = [_keys(origin, name) for name in concepts]
-    # Notes of basic-memory also have a type, but a permalink as well.
+    # Notes of basic-memory have a type, too; their permalink tells them apart from OKF files.
     return bool(found) and all(named(keys.get("type")) and "permalink" not in keys for keys in found)
 
 

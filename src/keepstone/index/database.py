@@ -284,7 +284,7 @@ class Database:
         return connection
 
     def journal_bytes(self) -> int:
-        """Return the length of SQLite's journal."""
+        """Return the length of SQLite's write-ahead log."""
         try:
             return os.stat(f"{self.path}-wal").st_size if self.path else 0  # noqa: PTH116  Each step looks.
         except OSError:

@@ -350,7 +350,10 @@ class Index:
             return entries.links(database, session, rel)
 
     def summaries(self, sessions: Sequence[str] | None) -> list[tuple[str, str | None, int, int | None]]:
-        """Return each session's name, title, number of entries and newest entry's time; None: all."""
+        """Return each session's name, title, number of entries and newest entry's time.
+
+        ``sessions`` is None for all sessions.
+        """
         with self._database as database:
             return session_table.summaries(database, sessions)
 

@@ -153,9 +153,9 @@ def live_bytes(database: Database, session: str) -> int:
     rows = "FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=?"
     # A vector has four bytes a number; base64 in a line makes a third more of them.
     vector = "(SELECT 16 * d.dim / 3 FROM space d WHERE d.number=e.given)"
-    # A record without id, time and type has them in columns; in its line they take 53 more characters. A
-    # record that has these three keys begins with one of them, not always the id, as other programs may write
-    # the time or the type first.
+    # A record that is stored without id, time and type has them in columns. In its line they take 53
+    # characters besides the id and the type themselves. A record that has these three keys begins with one of
+    # them, not always the id, as other programs may write the time or the type first.
     is_whole = " OR ".join(f"e.record GLOB '{{\"{key}\":*'" for key in ("id", "ts", "type"))
     others = f"iif({is_whole}, 0, octet_length(e.id) + octet_length(e.type) + 53)"
     length = f"octet_length(e.record) + 1 + {others} + coalesce({vector}, 0)"

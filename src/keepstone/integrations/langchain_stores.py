@@ -352,7 +352,9 @@ def _documents(
     """
     for name, given in (("metadatas", metadatas), ("ids", ids)):
         if given is not None and len(given) != len(texts):
-            raise ValueError(f"{name} must be one for each text: {len(given)} for {len(texts)} texts")
+            raise ValueError(
+                f"{name} must have one item for each text, not {len(given)} for {len(texts)} texts"
+            )
     return [
         {
             "id": (ids[number] if ids else None) or new_id(),

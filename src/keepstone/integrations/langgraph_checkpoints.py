@@ -261,7 +261,7 @@ class Thread:
 
 
 class _NotEmptyError(Exception):
-    """Another writer added entries to a session before it was removed."""
+    """Another writer added entries to a session that was to be removed; it stays."""
 
 
 def _check_is_empty(info: SessionInfo) -> None:

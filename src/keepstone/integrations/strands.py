@@ -1,4 +1,4 @@
-"""Strands Agents: a session manager that stores in the agent's sessions."""
+"""Strands Agents: a session manager that stores messages and state as entries in the agent's sessions."""
 
 from __future__ import annotations
 

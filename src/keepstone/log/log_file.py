@@ -206,7 +206,8 @@ class Log:
             raise StoreError(
                 f"{self._folder.path} was deleted during the write; nothing was saved"
             ) from error
-        # Log and archive share the mark, so it stays while the other file still has a prepared file.
+        # Log and archive share the lock and its dirty flag, so the flag stays while a prepared replacement of
+        # either file is left.
         self.lock.mark(on=any(map(self._is_there, self._prepared_beside)))
         self.forget()
         return stat_of(state)

@@ -86,7 +86,10 @@ class Replacement:
 
     @property
     def renumbered(self) -> Mapping[str, int]:
-        """The highest remaining number of each derived id of which the rewrite removed lines."""
+        """The digests in derived ids of which the rewrite removed lines, each with the highest number left.
+
+        The number is 0 if none is left.
+        """
         return {
             digest: self._numbers[digest]
             for digest, count in self._seen.items()

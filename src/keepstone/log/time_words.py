@@ -219,7 +219,10 @@ def _weekday(match: re.Match[str], now: datetime) -> Span:
 
 
 def _range(match: re.Match[str], _: datetime) -> Span:
-    """Return the time between two ISO dates, the last day included, or from or until one."""
+    """Return the time between two ISO dates, including the last day.
+
+    With only one date, it is the time from it on, or before it.
+    """
     dates = match.groupdict()
     begin = instant(dates["since"]) if dates.get("since") else _FIRST
     end = (

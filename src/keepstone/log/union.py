@@ -245,7 +245,10 @@ class _Union:
 
 
 def _removed(base: Side | None, ours: Side, theirs: Side) -> dict[str, int]:
-    """Return the last lives of ids whose lines one side has all removed since the common ``base``."""
+    """Return the ids that were live in the common ``base`` and of which one side has no line any more.
+
+    Each has its life in ``base``.
+    """
     if base is None:
         return {}
     removed: dict[str, int] = {}

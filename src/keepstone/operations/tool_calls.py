@@ -202,7 +202,8 @@ class ToolCalls(AgentMemory):
         if path is None:
             raise ValueError(f"path is missing; {action} needs the path of a file")
         if action == "read":
-            answer = self.read_file(path)  # The answer's ``content`` is exact; the text is for the model.
+            # Programs get the file's exact text as ``content``; only the text for the model is fenced.
+            answer = self.read_file(path)
             return ToolAnswer(answer.data, AS_DATA + fenced([f"{answer.text}\n"]))
         if action == "delete":
             return self._delete_file(path)

@@ -81,7 +81,10 @@ def _same(heads: Mapping[int, tuple[str, object]], query: str) -> set[int]:
 
 
 def _begins(words: list[str], head: str) -> bool:
-    """Return whether a text has exactly these words or, if its head is cut, begins like them."""
+    """Return whether a text, known by its head, has exactly these words.
+
+    If the head may be cut, it is enough that these words begin with the head's words except the last.
+    """
     said = [words_of(part) for part in (head, head.partition(": ")[2])]
     if words in said:
         return True

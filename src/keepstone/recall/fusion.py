@@ -256,7 +256,7 @@ def joined(left: Sequence[Candidate], right: Sequence[Candidate]) -> Sequence[Ca
 
 
 def lifted(relevance: float, date: float) -> float:
-    """Raise the relevance of an entry with a full date boost, which needs fewer other signs of relevance.
+    """Raise the relevance of an entry if its date boost is full: it needs fewer other signs of relevance.
 
     Example:
         >>> round(lifted(0.15, DATE), 2), lifted(0.9, DATE), lifted(0.15, NEXT_DAY)

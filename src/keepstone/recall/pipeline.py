@@ -229,7 +229,7 @@ class _Search:
             return matches
         self._read(text)
         held_words = {word for word, count in widened.holders.items() if count}
-        # If no other exchanged words are in entries, the widened search found the same entries.
+        # A new search finds nothing else if it differs only in words that are in no entry.
         if held_words <= {*self._terms} <= {*widened.holders, *unknown}:
             return widened
         return self._reader.search(self._terms, self._scope, limit)

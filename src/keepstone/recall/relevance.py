@@ -286,7 +286,7 @@ def _logistic(
 
 
 def worth_telling(hits: Collection[Hit]) -> list[Hit]:
-    """Return the hits for a prompt, where no hits are better than irrelevant ones.
+    """Return the hits worth adding to a prompt, in which irrelevant hits do more harm than no hits.
 
     There are none unless at least one hit is relevant. The other hits may be less relevant. Hits with a high
     score from neighbouring entries in the session are kept at any relevance: they may answer a neighbour in

@@ -83,7 +83,8 @@ class Vectors:
     def space(self, dim: int | None = None) -> Space | None:
         """Return the space in use; None if it is not decided yet.
 
-        ``dim`` is the dimension of a vector that a caller gives: the first vector decides the space.
+        ``dim`` is the dimension of a vector that a caller gives; if no space is decided yet, the first vector
+        decides it.
 
         Raises:
             SpaceMismatchError: The stored vectors are from an embedder other than the named one.

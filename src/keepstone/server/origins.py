@@ -57,7 +57,9 @@ class Origins:
 
     @staticmethod
     def check_own_page(headers: Mapping[str, str]) -> None:
-        """Raise unless the browser's headers show that a page of this server sent a change (CSRF).
+        """Raise unless the browser's headers show that a page of this server sent the request.
+
+        This protects changes against CSRF.
 
         Raises:
             ProblemError: The headers do not show this.

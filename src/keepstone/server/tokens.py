@@ -275,8 +275,8 @@ class DatabaseTokens(Tokens):
     ) -> None:
         before = self.all()
         after = change(before)
-        # Callers return a changed list, as for a file. Only the rows that differ are written, so that two
-        # servers do not undo each other's changes.
+        # ``change`` returns the whole changed list, as for tokens in a file. Only the rows that differ are
+        # written, so that two servers do not undo each other's changes.
         for token in after:
             if token not in before:
                 slugs = None if token.agents is None else list(token.agents)

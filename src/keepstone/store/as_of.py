@@ -82,7 +82,8 @@ class PastReader(IndexReader):
             self._indexed.add(session)
             records = list(self._by_session[session].values())
             if records:
-                # No file has these states: the index only compares the first with the state that it has.
+                # These two states are made up, as there is no file: the index only checks that the first is
+                # its own state, here an empty log.
                 self._index.added(session, session, Stat(0, 0, 0), Stat(len(records), 0, 0), records, b"")
 
     def similar(

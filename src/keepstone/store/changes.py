@@ -52,7 +52,7 @@ _MOST_MOVES = 256
 class Place:
     """The positions of all sessions after a change: the positions of a base, and each move after it.
 
-    ``str`` returns the cursor. Before that, a place takes only the memory of one move.
+    ``str`` returns the cursor. Until it is called, a place takes only the memory of its own move.
     """
 
     base: str

@@ -31,7 +31,10 @@ HNSW_FROM = 50_000
 """Number of vectors from which a whole session or agent is searched by a graph."""
 
 ROWS = 1 << 44
-"""Number of keys of an epoch, one per row number; a damaged row with a number out of range is left out."""
+"""Number of keys for each epoch of the index: a key is epoch * ``ROWS`` + row number.
+
+A damaged row whose number is out of range is left out.
+"""
 
 
 class Candidate(NamedTuple):

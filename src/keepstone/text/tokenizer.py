@@ -62,7 +62,7 @@ LANGUAGES = MappingProxyType(
 """The supported languages by ISO 639-1 code, with the names of their stemmers."""
 
 _GREEK, _CYRILLIC = "\u0370-\u03ff\u1f00-\u1fff", "\u0400-\u052f"
-# The parts of an English home's texts that SQLite's tokenizer does not handle.
+# The parts of a text that SQLite's tokenizer does not handle if the home's language is English.
 _BY_SCRIPT = re.compile(f"[{_GREEK}]+|[{_CYRILLIC}]+|[\N{LATIN SMALL LETTER SHARP S}\u1e9e]")
 _OTHER_LETTERS = str.maketrans({"\u0451": "\u0435", "\u00df": "ss"})
 """Replacements for Russian io, which people write as ie, and for the German sharp s."""

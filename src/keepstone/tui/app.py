@@ -323,7 +323,7 @@ class ChatApp(App[str]):
 
     def _do_sessions(self, _: str) -> None:
         def opened(session: Session | None) -> None:
-            self.conversation.sent = None  # The prompt may quote entries that were cleared or deleted.
+            self.conversation.sent = None  # /context shows this prompt; it may quote deleted entries.
             if session is not None:
                 with self._attempt():
                     self._continue(self.conversation.agent, session)

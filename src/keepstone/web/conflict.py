@@ -51,8 +51,8 @@ class Conflict:
 
     async def ask(self) -> str | None:
         """Ask what to keep: ``"mine"``, ``"theirs"`` or ``"merged"``; None to go on editing."""
-        # Each change is several elements that the server keeps and the browser draws, so a file with
-        # thousands of changes would hold up both.
+        # For each change the server keeps, and the browser draws, several page elements, so thousands of
+        # changes would hold up server and browser.
         is_mergeable = len(self.changes) <= _MOST_CHANGES
         with dialog(f"Two versions of this {self.what}", "broad form") as asking:
             say("p", f"It has changed since you opened it. {self.summary()}")

@@ -49,7 +49,7 @@ def bind(page: Client, is_owner: IsOwner) -> None:
 
 
 async def owned_page(name: str, request: HTTPConnection) -> Client | None:
-    """Return the open page with an id if a request comes from its owner."""
+    """Return the open page that has the id ``name`` if the request comes from the page's owner; else None."""
     page = Client.instances.get(name)
     is_owner = None if page is None else _owners.get(page)
     return page if is_owner is not None and await is_owner(request) else None

@@ -178,8 +178,8 @@ def with_idle_processors(work: Callable[[int], object]) -> None:
 def checksum_of(raw: bytes | bytearray) -> int:
     """Return a checksum that takes no longer than reading.
 
-    It is one CRC over the sums of all pages, each the sum of its 64-bit words, and the bytes after the last
-    whole page.
+    It is a CRC: first over one sum for each whole page, which adds up the page's 64-bit words, then over the
+    bytes after the last whole page.
     """
     import numpy as np
 

@@ -247,7 +247,8 @@ def zero(folder: Folder, name: str, identity: str, checksum: int, gone: Sequence
     import numpy as np
 
     generation = _opened(folder, name, os.O_RDWR, identity, checksum)
-    # The sums of rows do not cover the columns: with wrong columns the wrong rows would be erased.
+    # Check the columns here, as the checksums of rows do not cover them: the columns say which row holds
+    # which vector, and damaged ones would erase the wrong rows.
     if generation is None or not generation.has_columns():
         return False
     rows = np.flatnonzero(np.isin(generation.vids, np.array(gone, np.int64)))

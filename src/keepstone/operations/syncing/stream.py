@@ -25,7 +25,7 @@ _MANIFEST_BYTES = 64_000_000
 _BESIDE = 8_192
 """Maximum bytes of a file in the stream in addition to its content: long-name headers and padding."""
 _END = 32_768
-"""Maximum bytes of a stream's end."""
+"""Maximum bytes of a stream that belong to no file: the zero blocks and the padding at the end of the tar."""
 
 
 class _Header(tarfile.TarInfo):

@@ -1,4 +1,7 @@
-"""``/v1/agents/{agent}/suggestions``: changes that programs propose; a token for all agents decides."""
+"""``/v1/agents/{agent}/suggestions``: changes that programs propose.
+
+To accept, reject or undo them needs a write token for all agents.
+"""
 
 from __future__ import annotations
 

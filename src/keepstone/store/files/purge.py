@@ -43,7 +43,7 @@ _SEEN = "purged.seen"
 """Name of the file with the last processed state of the journal; it is derived and may be missing."""
 
 _DYING = re.compile(r"\.purge\.(.+)\.\d+?(?:-(\d+))?")
-"""Name of a purged agent's folder. The suffix is the inode of the folder to rename next."""
+"""Name of a purged agent's folder. A number after ``-`` is the inode of its second one, yet to be renamed."""
 
 logger = logging.getLogger("keepstone.store")
 

@@ -91,7 +91,8 @@ class PurgeMarks:
     def leave_index(self, marks: Sequence[Record]) -> None:
         """Record that logs and archives are done, so that lines written from now on stay.
 
-        Compares bytes if the file has no other marks: writers wait, and there may be thousands of marks.
+        If the file has only these marks, it is compared as bytes and not parsed: writers wait during this
+        time, and there may be thousands of marks.
         """
         lines, left = [dump_read(mark) for mark in marks], [dump_read(mark | _LEFT) for mark in marks]
         with self._log.locked():

@@ -22,7 +22,7 @@ class SpareIndex:
         self._index: Index | None = None
 
     def forget(self) -> None:
-        """Drop the index in memory, as the index on disk can follow again."""
+        """Drop the index in memory: the index on disk is up to date again, or the agent is being closed."""
         with self._guard:
             self._index = None
 

@@ -147,7 +147,8 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     if wait:
         ready_unlocked(logs, session, log, [*increments])
     elif not logs.follow(session, log, log.stat(), within=0):
-        return False  # A reader does not wait until the index has read the log.
+        # Readers count without ``wait``: they must not wait until the index has read the log.
+        return False
     after = None
     try:
         with log.locked(TIMEOUT if wait else 0):

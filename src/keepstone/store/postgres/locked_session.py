@@ -76,7 +76,10 @@ class LockedSession:
         self._queue.append((sql, values))
 
     def insert(self, table: str, columns: str, rows: Sequence[tuple[Any, ...]], rule: str = "") -> None:
-        """Insert rows; many rows are sent as one array per column. ``rule`` is SQL before the values."""
+        """Insert rows; many rows are sent as one array per column.
+
+        ``rule`` is SQL between the columns and the values, such as ``OVERRIDING SYSTEM VALUE``.
+        """
         into = f"INSERT INTO {table} ({columns}) {rule}"
         if len(rows) > _FEW:
             for at, (selection, arrays) in enumerate(selections(columns.split(", "), rows)):

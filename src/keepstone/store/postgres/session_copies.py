@@ -285,7 +285,8 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
         for seq, (line, is_archived) in enumerate(lines, 1):
             entry_id = id_of(line.record or {})
             moment = read_time((line.record or {}).get("ts"))
-            # Lines that a compaction folded repeat the archive and come first in the log.
+            # A compaction leaves one folded line for each archived entry; it repeats the archive's lines, and
+            # is the entry's first line in the log.
             folded = (
                 not is_archived and entry_id is not None and entry_id in archived and entry_id not in seen
             )

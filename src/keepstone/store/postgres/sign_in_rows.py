@@ -8,7 +8,10 @@ from keepstone.store.postgres.connecting import Connections
 from keepstone.store.shared_rows import TokenRow
 
 _NOW = "statement_timestamp()"
-"""Citus allows no volatile functions in statements that change rows."""
+"""The database's present time. Unlike ``clock_timestamp()``, this function is not volatile.
+
+Citus allows no volatile functions in statements that change rows.
+"""
 
 
 _COLUMNS = "id, digest, agents, read_only, created, expires, name, origin"

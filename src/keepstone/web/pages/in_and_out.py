@@ -116,7 +116,10 @@ class Import:
             link("To the sessions", self._place.link("sessions"), "plain")
 
     async def _run(self, words: str, *, dry_run: bool, source: str = "") -> ImportResult | None:
-        """Import or count in a thread; show a failure, and return None."""
+        """Import the file in a thread; on a failure show it and return None.
+
+        With ``dry_run`` only count what would be imported.
+        """
         path = self._receiver.path
         self._result.set_visibility(False)  # A button in it may call this: hide it now, clear it later.
         if path is None or self._place.read_only:
