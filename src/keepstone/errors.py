@@ -9,22 +9,26 @@
     ├── EntryNotFoundError(LookupError)         no entry with that id in scope
     ├── EntryExistsError(ValueError)            an entry with that id and other content
     ├── AlreadySupersededError(ValueError)      a newer entry has replaced it
-    ├── SuggestionOutdatedError(ValueError)     its entries have changed ├── AmbiguousIdError(ValueError)
-    the id exists in several sessions ├── SecretError(ValueError)                 a suspected key or token,
-    which the home refuses ├── PathEscapeError(PermissionError)        a path that would leave its folder ├──
-    AccessDeniedError(PermissionError)      permission denied by the system ├──
-    NotGrantedError(AccessDeniedError)      another agent's memory, without its grant ├──
-    MemoryFileNotFoundError(FileNotFoundError) ├── NoteNotFoundError(LookupError)          no such note in
-    either file ├── IsAFolderError(IsADirectoryError)       a folder instead of a file ├──
-    NotTextError(ValueError)                a file that is not UTF-8 text ├── LockTimeoutError(TimeoutError)
-    another writer holds the lock ├── PurgePendingError(TimeoutError)         purged, but a reader still keeps
-    bytes ├── EmbeddingDimMismatchError(ValueError)   a vector of another dimension than its space ├──
-    InvalidEmbeddingError(ValueError)       NaN, infinity, only zeros, or not a vector ├──
-    SpaceMismatchError(ValueError)          an embedder other than the home's ├──
-    EmbedderUnavailableError(RuntimeError)  no embedder, or a failed one ├── ModelError(RuntimeError)
-    a chat model that cannot be used, or failed ├── SourceError(ValueError)                 memory to import
-    that cannot be read ├── CorruptLogError                         a log that is not a regular file └──
-    StoreError                              the disk or database failed
+    ├── SuggestionOutdatedError(ValueError)     its entries changed since
+    ├── AmbiguousIdError(ValueError)            the id exists in several sessions
+    ├── SecretError(ValueError)                 a suspected key or token, which the home refuses
+    ├── PathEscapeError(PermissionError)        a path that would leave its folder
+    ├── AccessDeniedError(PermissionError)      permission denied by the system
+    ├── NotGrantedError(AccessDeniedError)      another agent's memory, without its grant
+    ├── MemoryFileNotFoundError(FileNotFoundError)
+    ├── NoteNotFoundError(LookupError)          no such note in either file
+    ├── IsAFolderError(IsADirectoryError)       a folder instead of a file
+    ├── NotTextError(ValueError)                a file that is not UTF-8 text
+    ├── LockTimeoutError(TimeoutError)          another writer holds the lock
+    ├── PurgePendingError(TimeoutError)         purged, but a reader still keeps bytes
+    ├── EmbeddingDimMismatchError(ValueError)   a vector of another dimension than its space
+    ├── InvalidEmbeddingError(ValueError)       NaN, infinity, only zeros, or not a vector
+    ├── SpaceMismatchError(ValueError)          an embedder other than the home's
+    ├── EmbedderUnavailableError(RuntimeError)  no embedder, or a failed one
+    ├── ModelError(RuntimeError)                a chat model that cannot be used, or failed
+    ├── SourceError(ValueError)                 memory to import that cannot be read
+    ├── CorruptLogError                         a log that is not a regular file
+    └── StoreError                              the disk or database failed
 
 Every message names the value and the remedy. Other invalid arguments raise plain ``ValueError`` or
 ``TypeError``.

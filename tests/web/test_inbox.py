@@ -129,7 +129,9 @@ def test_a_decided_contradiction_waits_again_once_undone(
 def test_what_keepstone_suggests_itself_waits_once(site: Site, agent: Agent, browse: Browse) -> None:
     page = contradicting(site, agent, browse)
     make(agent)
+    shown = page.get_by_role("button", name="Keep the newer").element_handle()
     page.get_by_role("button", name="Look again").click()
+    page.wait_for_function("button => !button.isConnected", arg=shown)
     expect(page.get_by_text("1 contradiction", exact=True)).to_be_visible()
     page.get_by_role("button", name="Keep the newer").click()
     expect(page.get_by_text("Nothing to decide.")).to_be_visible()
