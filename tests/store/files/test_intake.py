@@ -199,7 +199,7 @@ def test_sync_does_not_wait_for_a_process_that_hangs(
     monkeypatch.setattr(intake, "_PATIENCE", 0.3)
     elsewhere = FolderLock(home.root / ".index" / agent.slug)
     assert elsewhere.take()
-    with pytest.raises(LockTimeoutError, match="end the process that hangs"):
+    with pytest.raises(LockTimeoutError, match="end that process if it hangs"):
         home.sync()
     elsewhere.give_back()
     home.sync()
