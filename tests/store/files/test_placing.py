@@ -199,14 +199,14 @@ def test_rewrite_that_others_always_overtake_keeps_the_lock(
 def test_purge_follows_a_compaction_that_ends_before_it_gets_the_lock(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = IndexedPlacing.held
+    locked = IndexedPlacing.locked_throughout
 
     def compacted_elsewhere(placing: IndexedPlacing) -> AbstractContextManager[None]:
         elsewhere(home, "s.update('secret', pinned=True); s.compact()")
-        return held(placing)
+        return locked(placing)
 
     monkeypatch.setattr(rewrite, "_TRIES", 0)  # As if others had always overtaken it until now.
-    monkeypatch.setattr(IndexedPlacing, "held", compacted_elsewhere)
+    monkeypatch.setattr(IndexedPlacing, "locked_throughout", compacted_elsewhere)
     home.agent("a").session("s").purge("secret")
     assert files_with(home, TEXT) == []
 
