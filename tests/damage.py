@@ -68,7 +68,7 @@ class _Beside(Placing):
         return nullcontext() if self.is_held else self._log.locked()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked_throughout(self) -> Iterator[None]:
         with self._log.locked():
             self.is_held = True
             yield
