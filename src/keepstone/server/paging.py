@@ -33,6 +33,21 @@ def fitting(documents: Iterable[Document], most: int = PAGE_BYTES) -> list[str]:
     return found
 
 
+def all_fitting(documents: Sequence[Document], noun: str, remedy: str) -> list[str]:
+    """Return all documents as JSON.
+
+    Raises:
+        ValueError: They do not fit into an answer.
+    """
+    found = fitting(documents, ANSWER_BYTES)
+    if len(found) < len(documents):
+        raise ValueError(
+            f"the first {len(found)} of {len(documents)} {noun} take {ANSWER_BYTES // 2**20} MiB: "
+            f"request fewer with {remedy}"
+        )
+    return found
+
+
 def listed(key: str, items: Sequence[str], **others: Any) -> Response:
     """Return a JSON object as a response: the other keys, then a list of items that are JSON texts."""
     # The items are already JSON, because their size was measured; parsing and dumping them again would double

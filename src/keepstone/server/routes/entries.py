@@ -25,7 +25,7 @@ from keepstone.operations.documents import (
 )
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT, decode, encode
-from keepstone.server.paging import ANSWER_BYTES, fitting, listed, numbered_page
+from keepstone.server.paging import all_fitting, fitting, listed, numbered_page
 from keepstone.server.parts import (
     CursorQuery,
     EntryName,
@@ -235,9 +235,7 @@ def messages(
     found = memory.session(session).messages(provider, limit)
     if not found and memory.session(session).info() is None:
         raise SessionNotFoundError(memory.slug, session)
-    if len(fitting(found, ANSWER_BYTES)) < len(found):
-        raise ValueError(f"the messages take more than {ANSWER_BYTES // 2**20} MiB: ask for fewer with limit")
-    return answer(shapes.Messages(id=session, messages=found))
+    return listed("messages", all_fitting(found, "messages", "limit"), id=session)
 
 
 def _item(body: Keys) -> dict[str, Any]:

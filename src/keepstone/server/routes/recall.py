@@ -18,7 +18,7 @@ from keepstone.operations.documents import (
 )
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT
-from keepstone.server.paging import ANSWER_BYTES, fitting, listed
+from keepstone.server.paging import all_fitting, listed
 from keepstone.server.parts import LimitQuery, Reading, access_of, answer, responds, shared_by
 from keepstone.server.requests import ContextQuery, RecallQuery, Texts
 
@@ -30,12 +30,7 @@ def recall(request: Request, memory: Reading, body: RecallQuery) -> Response:
     """Search the agent's memory. The best hits come first, each with an explanation."""
     notes = _notes_of(request) if "notes" in body.include else None
     hits = memory.recall(**dict(body) | {"shared": shared_by(body.shared)}, notes=notes)
-    found = fitting(map(hit_document, hits), ANSWER_BYTES)
-    if len(found) < len(hits):
-        raise ValueError(
-            f"the first {len(found)} of {len(hits)} hits take {ANSWER_BYTES // 2**20} MiB: "
-            "request fewer with limit or neighbours"
-        )
+    found = all_fitting([*map(hit_document, hits)], "hits", "limit or neighbours")
     return listed("hits", found, **recall_state_document(hits))
 
 
@@ -53,14 +48,8 @@ def conflicts(
     memory: Reading, since: SinceQuery = None, kinds: KindsQuery = None, limit: LimitQuery = DEFAULT
 ) -> Response:
     """List pairs of entries that repeat or contradict one another, the newest first."""
-    pairs = [*islice(memory.conflicts(since, kinds), limit)]
-    found = fitting(map(pair_document, pairs), ANSWER_BYTES)
-    if len(found) < len(pairs):
-        raise ValueError(
-            f"the first {len(found)} of {len(pairs)} pairs take {ANSWER_BYTES // 2**20} MiB: "
-            "request fewer with limit or since"
-        )
-    return listed("conflicts", found)
+    pairs = map(pair_document, islice(memory.conflicts(since, kinds), limit))
+    return listed("conflicts", all_fitting([*pairs], "pairs", "limit or since"))
 
 
 @router.post("/context", **responds(answers.Context))
