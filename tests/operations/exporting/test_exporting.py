@@ -249,6 +249,14 @@ def test_an_output_that_cannot_be_replaced_is_kept(
     assert sorted(file.read_bytes() for file in [kept, *kept.rglob("*")] if file.is_file()) == before
 
 
+@pytest.mark.parametrize("name", ["ndjson", "md"])
+def test_a_broken_link_is_replaced_by_the_output(home: Home, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    out.symlink_to(tmp_path / "gone")
+    assert export_memory(home, out, agent="coder", format=name, force=True) == 3
+    assert (out.is_symlink(), out.exists(), (tmp_path / "gone").exists()) == (False, True, False)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_failed_export_leaves_nothing(
     home: Home, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -215,7 +215,7 @@ def _replacing(target: Path) -> Iterator[Path]:
         yield new
         # A rename does not replace a folder that has files: the old output is renamed first and removed last,
         # so that a kill leaves one of the two as a whole.
-        if target.is_dir() or (new.is_dir() and target.exists()):
+        if target.is_dir() or (new.is_dir() and os.path.lexists(target)):
             target.rename(old)
         new.replace(target)
         _remove(old)
