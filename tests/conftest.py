@@ -4,7 +4,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 
@@ -72,10 +71,13 @@ def postgres() -> Iterator[str]:
     from tests.postgres_homes import end_lending  # Late: make frameworks has no psycopg.
     from tests.postgres_server import GIVEN, running_server
 
-    with nullcontext(GIVEN) if GIVEN is not None else running_server() as server:
-        dsn = server if isinstance(server, str) else server.dsn
-        yield dsn
-        end_lending(dsn)
+    if GIVEN is not None:
+        yield GIVEN
+        end_lending(GIVEN)
+        return
+    with running_server() as server:
+        yield server.dsn
+        end_lending(server.dsn)
 
 
 @pytest.fixture
