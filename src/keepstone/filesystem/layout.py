@@ -310,8 +310,8 @@ def refuse_case_twin(path: Path, error: type[KeepstoneError]) -> None:
     """
     if not _folds_case(path):
         return
-    names = [other.name for other in path.parent.iterdir()]
     # List the folder: only the listing has the spelling under which the names were created.
+    names = [other.name for other in path.parent.iterdir()]
     if path.name not in names:
         twin = next((other for other in names if other.casefold() == path.name.casefold()), "another one")
         raise error(
